@@ -1,0 +1,1 @@
+"""Probes, verdicts and remedies for effects that are not yet proved. Never imports the streams."""

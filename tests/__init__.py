@@ -1,0 +1,1 @@
+"""The tests: unit without I/O, integration on real servers, acceptance through the command line."""

@@ -1,0 +1,1 @@
+"""Tests of the command line in processes that are killed, stopped and restarted."""

@@ -1,0 +1,1 @@
+"""Tests of the core: by enumeration and by property, without I/O."""
