@@ -1,1 +1,1 @@
-"""The contracts: .avsc files, the codec and the lock file. Never talks to a broker or a database."""
+"""Contracts: the .avsc files, the codec of commands and state records, the headers of every record, the registry's lock."""
