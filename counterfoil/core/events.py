@@ -1,0 +1,96 @@
+"""The closed lists of what is written down: events of the ledger and lines of the log.
+
+An event is a row of an operation, for ever; a log line is for whoever watches a process. Neither carries a payload, a
+secret or an exception's text. This module decides nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class EventKind(str, Enum):
+    """Kinds of rows in the ledger's `event` table."""
+
+    # -- transitions
+    ACCEPTED = "accepted"  #: a caller's transaction wrote the operation
+    ADMITTED = "admitted"  #: a worker counted an attempt, before the effect was called
+    RESULT_SAVED = "result_saved"  #: a receipt is saved
+    RETRY_SCHEDULED = "retry_scheduled"  #: it waits for a due time, then is sent again
+    AWAITING_CONFIRMATION = "awaiting_confirmation"  #: it may have been applied
+    QUARANTINED = "quarantined"  #: certainly not applied; its dead letter is written beside it
+    NOT_APPLICABLE = "not_applicable"  #: cancelled, superseded or overtaken
+    CONFIRMED = "confirmed"  #: a verdict or a person found the effect correct
+    REQUEUED = "requeued"  #: a verdict or a person sends it again
+    MANUAL_REVIEW = "manual_review"  #: handed to a person
+    COMPENSATING = "compensating"  #: a linked operation was enqueued
+    COMPENSATED = "compensated"  #: the linked operation ended with its effect
+    REPLAYED = "replayed"  #: a person took it out of quarantine
+    RECOVERED = "recovered"  #: set by a confirmed recovery plan
+    # -- facts beside transitions: the state is the same afterwards
+    SENT_AGAIN = "sent_again"  #: its command record was written to the outbox again
+    REDELIVERED = "redelivered"  #: the record that it was admitted from came again
+    COPIED = "copied"  #: another record of it came
+    RECEIPT_KEPT = "receipt_kept"  #: a receipt that could no longer count, kept as evidence
+    ANSWER_KEPT = "answer_kept"  #: any other answer that could no longer count
+    CANCEL_ASKED = "cancel_asked"  #: remembered, honoured at the next legal step
+    RECORDED = "recorded"  #: the program that acts recorded an outcome (`DoneElsewhere`)
+    PROBED = "probed"  #: a probe's observation, with its evidence
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class LogEvent(str, Enum):
+    """Names of log lines, the same from every process."""
+
+    # -- of one operation, in the order in which they come
+    RECEIVED = "received"  #: a record came; `redelivered` says whether it was known
+    RESULT_SAVED = "result_saved"
+    RETRY_SCHEDULED = "retry_scheduled"
+    QUARANTINED = "quarantined"
+    AWAITING_CONFIRMATION = "awaiting_confirmation"
+    NOT_APPLICABLE = "not_applicable"
+    ACK_SENT = "ack_sent"  #: an offset above its record is committed
+    ACCEPTED = "accepted"
+    COMPLETED = "completed"  #: a record with nothing left to do
+    NOT_ADMITTED = "not_admitted"  #: left for later, with the reason
+    HELD = "held"  #: a record kept raw, not run
+    SENT_AGAIN = "sent_again"
+    RECEIPT_KEPT = "receipt_kept"
+    ANSWER_KEPT = "answer_kept"
+    CANCEL_ASKED = "cancel_asked"
+    # -- of the relay and the topics
+    PUBLISHED = "published"  #: a batch, with its count
+    PUBLISH_UNKNOWN = "publish_unknown"
+    ROW_REFUSED = "row_refused"  #: a row that can never be sent moved aside
+    OUTBOX_STALLED = "outbox_stalled"
+    SHARDS_TAKEN = "shards_taken"
+    SHARDS_GIVEN_BACK = "shards_given_back"
+    SHARD_LOST = "shard_lost"
+    TOPIC_MISSING = "topic_missing"
+    TOPIC_WRONG = "topic_wrong"
+    TOPIC_GOOD = "topic_good"
+    # -- of a process
+    STARTED = "started"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    LEASE_TAKEN = "lease_taken"
+    LEASE_LOST = "lease_lost"
+    PARTITIONS_ASSIGNED = "partitions_assigned"
+    PARTITIONS_REVOKED = "partitions_revoked"
+    PARTITIONS_PAUSED = "partitions_paused"
+    PARTITIONS_RESUMED = "partitions_resumed"
+    DATABASE_LOST = "database_lost"
+    DATABASE_BACK = "database_back"
+    BROKER_LOST = "broker_lost"
+    BROKER_BACK = "broker_back"
+    COMMIT_FAILED = "commit_failed"
+    NO_PROGRESS = "no_progress"
+    THREADS_LOST = "threads_lost"
+    TYPE_REFUSED = "type_refused"  #: a type that this worker does not run, by name
+    SWEPT = "swept"  #: a pass of a due sweeper, with its counts
+    UNEXPECTED = "unexpected"  #: an error that nobody sorted; its class only
+
+    def __str__(self) -> str:
+        return str(self.value)
