@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Reason(str, Enum):
-    """A code, a sentence for people, and what to do next. `str(reason)` and its `value` are the code."""
+    """A code, a sentence for people (no full stop: a place may follow) and what to do next. Its `value` is the code."""
 
     sentence: str
     advice: str
@@ -26,189 +26,199 @@ class Reason(str, Enum):
         return str(self.value)
 
     # -- refused at the door: the caller still has a stack trace
-    PAYLOAD_INVALID = "payload_invalid", "The payload does not fit its contract.", "Correct the field named and enqueue again."
+    PAYLOAD_INVALID = "payload_invalid", "The payload does not fit its contract", "Correct the field named and enqueue again."
     PAYLOAD_TOO_LARGE = (
         "payload_too_large",
-        "The payload is larger than a record may be.",
+        "The payload is larger than a record may be",
         "Store the large part elsewhere and enqueue its address.",
     )
     NUMBER_OUT_OF_RANGE = (
         "number_out_of_range",
-        "A number is outside the range of its field.",
+        "A number is outside the range of its field",
         "Correct it, or widen the contract.",
     )
-    NOT_A_NUMBER = "not_a_number", "A number is NaN or infinite.", "Hand in a finite number, or leave the field null."
-    NAIVE_DATETIME = "naive_datetime", "A date and time has no time zone.", "Hand in an aware datetime, best in UTC."
+    NOT_A_NUMBER = "not_a_number", "A number is NaN or infinite", "Hand in a finite number, or leave the field null."
+    NAIVE_DATETIME = "naive_datetime", "A date and time has no time zone", "Hand in an aware datetime, best in UTC."
     FORBIDDEN_TEXT = (
         "forbidden_text",
-        "A text holds U+0000 or a lone surrogate, which PostgreSQL and Kafka do not carry.",
+        "A text holds U+0000 or a lone surrogate, which PostgreSQL and Kafka do not carry",
         "Remove or escape the character where the text is made.",
     )
-    TEXT_TOO_LONG = "text_too_long", "A text is longer than its field allows.", "Shorten it."
-    MISSING_FIELD = "missing_field", "A field of the contract is missing.", "Give it a value, or a default in the contract."
-    UNKNOWN_FIELD = "unknown_field", "A field is not in the contract.", "Remove it, or add it to the contract."
-    WRONG_TYPE = "wrong_type", "A value has another type than its field.", "Hand in a value of the declared type."
-    NOT_A_SYMBOL = "not_a_symbol", "A value is not one of the symbols of its enumeration.", "Use a symbol of the contract."
+    TEXT_TOO_LONG = "text_too_long", "A text is longer than its field allows", "Shorten it."
+    MISSING_FIELD = "missing_field", "A field of the contract is missing", "Give it a value, or a default in the contract."
+    UNKNOWN_FIELD = "unknown_field", "A field is not in the contract", "Remove it, or add it to the contract."
+    WRONG_TYPE = "wrong_type", "A value has another type than its field", "Hand in a value of the declared type."
+    NOT_A_SYMBOL = "not_a_symbol", "A value is not one of the symbols of its enumeration", "Use a symbol of the contract."
     DECIMAL_SCALE = (
         "decimal_scale",
-        "A decimal has more digits than the contract's scale or precision.",
+        "A decimal has more digits than the contract's scale or precision",
         "Round it where the rounding rule is known.",
     )
     IDENTITY_CONFLICT = (
         "identity_conflict",
-        "An operation with this identity exists, with other content.",
+        "An operation with this identity exists, with other content",
         "Use the identity or version of the new content; the first operation is unchanged.",
     )
-    UNKNOWN_OPERATION = "unknown_operation", "The ledger has no such operation.", "Check the id and the ledger's name."
-    LEDGER_NOT_INITIALISED = "ledger_not_initialised", "This database holds no ledger.", "Run `counterfoil init`."
+    UNKNOWN_OPERATION = "unknown_operation", "The ledger has no such operation", "Check the id and the ledger's name."
+    LEDGER_NOT_INITIALISED = "ledger_not_initialised", "This database holds no ledger", "Run `counterfoil init`."
     CONTRACT_MISSING = (
         "contract_missing",
-        "The type's contract, or its line in the registry lock, was not found.",
+        "The type's contract, or its line in the registry lock, was not found",
         "Check the path of the contract and write `registry.lock` beside it.",
     )
     CONTRACT_MISMATCH = (
         "contract_mismatch",
-        "The contract is not the one that the registry lock names, or does not fit the payload's class.",
+        "The contract is not the one that the registry lock names, or does not fit the payload's class",
         "Register the new contract, then renew the lock.",
     )
-    VERSION_NOT_INTEGER = "version_not_integer", "The version is not an integer of 64 bits.", "Return an int from `version`."
+    VERSION_NOT_INTEGER = "version_not_integer", "The version is not an integer of 64 bits", "Return an int from `version`."
     KEY_NOT_ALLOWED = (
         "key_not_allowed",
-        "A part of an identity or entity is not a text, an integer or a UUID.",
+        "A part of an identity or entity is not a text, an integer or a UUID",
         "Return str, int, UUID or a tuple of them.",
     )
-    KEY_EMPTY = "key_empty", "An identity or entity is empty.", "Return at least one part that is not empty."
-    KEY_TOO_LONG = "key_too_long", "An identity or entity is longer than 512 bytes.", "Use a shorter name for the entity."
+    KEY_EMPTY = "key_empty", "An identity or entity is empty", "Return at least one part that is not empty."
+    KEY_TOO_LONG = "key_too_long", "An identity or entity is longer than 512 bytes", "Use a shorter name for the entity."
     CALLER_NOT_SYNC = (
         "caller_not_sync",
-        "An asynchronous session or connection was handed in.",
+        "An asynchronous session or connection was handed in",
         "Call through `await session.run_sync(...)`.",
     )
     NO_TRANSACTION = (
         "no_transaction",
-        "The connection commits every statement by itself, so nothing could be written together.",
+        "The connection commits every statement by itself, so nothing could be written together",
         "Hand in a connection inside a transaction, not in AUTOCOMMIT.",
     )
-    WRONG_KIND_OF_TYPE = "wrong_kind_of_type", "This act is not for this kind of operation type.", "Read the type's declaration."
-    WRONG_STATE = "wrong_state", "The operation's state does not allow this act.", "Read `counterfoil operations show`."
+    LEDGER_NAME = (
+        "ledger_name",
+        "The name is not one that a ledger can have",
+        "Use [a-z][a-z0-9_-]{0,39}; it becomes part of every id, topic and key.",
+    )
+    LEDGER_NAME_FIXED = (
+        "ledger_name_fixed",
+        "This database holds a ledger of another name, and a ledger's name never changes",
+        "Correct the setting, or use another database.",
+    )
+    WRONG_KIND_OF_TYPE = "wrong_kind_of_type", "This act is not for this kind of operation type", "Read the type's declaration."
+    WRONG_STATE = "wrong_state", "The operation's state does not allow this act", "Read `counterfoil operations show`."
 
     # -- why an operation moved
-    ACCEPTED = "accepted", "The caller's transaction wrote the operation.", "Nothing."
-    ADMITTED = "admitted", "A worker took the operation and counted the attempt.", "Nothing."
-    RECEIPT = "receipt", "The sink answered with a receipt.", "Nothing."
-    IN_LEDGER_COMMIT = "in_ledger_commit", "The effect and its outcome are one commit.", "Nothing."
-    TEMPORARY_FAILURE = "temporary_failure", "Certainly not applied; later may differ.", "Nothing: it is tried again when due."
-    NOT_SENT_SHUTDOWN = "not_sent_shutdown", "The worker stopped before anything was sent.", "Nothing: it is due now."
-    NOT_SENT_LEASE = "not_sent_lease", "The worker's lease was over before anything was sent.", "Look at the worker's load."
+    ACCEPTED = "accepted", "The caller's transaction wrote the operation", "Nothing."
+    ADMITTED = "admitted", "A worker took the operation and counted the attempt", "Nothing."
+    RECEIPT = "receipt", "The sink answered with a receipt", "Nothing."
+    IN_LEDGER_COMMIT = "in_ledger_commit", "The effect and its outcome are one commit", "Nothing."
+    TEMPORARY_FAILURE = "temporary_failure", "Certainly not applied; later may differ", "Nothing: it is tried again when due."
+    NOT_SENT_SHUTDOWN = "not_sent_shutdown", "The worker stopped before anything was sent", "Nothing: it is due now."
+    NOT_SENT_LEASE = "not_sent_lease", "The worker's lease was over before anything was sent", "Look at the worker's load."
     NOT_SENT_TIME = (
         "not_sent_time",
-        "Too little of the attempt's time was left to send it.",
+        "Too little of the attempt's time was left to send it",
         "If it comes often, lower the worker's batch or raise its concurrency.",
     )
-    NOT_SENT_BREAKER = "not_sent_breaker", "The sink's breaker opened before anything was sent.", "Look at the sink."
+    NOT_SENT_BREAKER = "not_sent_breaker", "The sink's breaker opened before anything was sent", "Look at the sink."
     PERMANENT_FAILURE = (
         "permanent_failure",
-        "Certainly not applied, and repeating cannot help.",
+        "Certainly not applied, and repeating cannot help",
         "Correct the payload or the sink, then replay it.",
     )
-    TRIES_USED_UP = "tries_used_up", "Every try was used.", "Remove the cause, then replay it: a replay grants new tries."
-    TIMEOUT = "timeout", "No answer within the time-out; it may have been applied.", "It is probed, or sent again where harmless."
+    TRIES_USED_UP = "tries_used_up", "Every try was used", "Remove the cause, then replay it: a replay grants new tries."
+    TIMEOUT = "timeout", "No answer within the time-out; it may have been applied", "It is probed, or sent again where harmless."
     CONNECTION_LOST = (
         "connection_lost",
-        "The connection broke after sending; it may have been applied.",
+        "The connection broke after sending; it may have been applied",
         "It is probed, or sent again where harmless.",
     )
     UNCERTAIN_ANSWER = (
         "uncertain_answer",
-        "The effect said that it may have been applied.",
+        "The effect said that it may have been applied",
         "It is probed, or sent again where harmless.",
     )
     UNCLASSIFIED_EXCEPTION = (
         "unclassified_exception",
-        "The effect raised something that nobody sorted; it may have been applied.",
+        "The effect raised something that nobody sorted; it may have been applied",
         "Sort the exception in `Errors` if it proves that nothing was applied.",
     )
-    WRONG_ANSWER = "wrong_answer", "The effect returned something that is not a receipt.", "Return a `Receipt` from the effect."
-    LEASE_OVER = "lease_over", "The worker that held it was not heard of for a lease.", "Look for a worker that died or stalled."
+    WRONG_ANSWER = "wrong_answer", "The effect returned something that is not a receipt", "Return a `Receipt` from the effect."
+    LEASE_OVER = "lease_over", "The worker that held it was not heard of for a lease", "Look for a worker that died or stalled."
     ATTEMPT_TIME_OVER = (
         "attempt_time_over",
-        "The attempt's maximum run time is over.",
+        "The attempt's maximum run time is over",
         "Look for a call that ignores its time-out.",
     )
-    CANCELLED = "cancelled", "It was cancelled; it has no effect.", "Nothing."
+    CANCELLED = "cancelled", "It was cancelled; it has no effect", "Nothing."
     CANCEL_ASKED = (
         "cancel_asked",
-        "A cancel is remembered and honoured at the next legal step.",
+        "A cancel is remembered and honoured at the next legal step",
         "Wait for the probe or the answer.",
     )
-    SUPERSEDED = "superseded", "A newer version of the entity replaced it; it has no effect.", "Nothing."
-    OVERTAKEN = "overtaken", "The sink shows a newer version that is ours; its own effect may have existed.", "Nothing."
+    SUPERSEDED = "superseded", "A newer version of the entity replaced it; it has no effect", "Nothing."
+    OVERTAKEN = "overtaken", "The sink shows a newer version that is ours; its own effect may have existed", "Nothing."
     NO_PROBE_RESEND = (
         "no_probe_resend",
-        "Nobody can ask this sink, and it keeps our key: the same bytes are sent again under it.",
+        "Nobody can ask this sink, and it keeps our key: the same bytes are sent again under it",
         "Nothing: the answer settles both attempts.",
     )
-    PROBE_FIRST = "probe_first", "An earlier attempt may have been applied: look before sending.", "Wait for the probe's verdict."
-    OUTCOME_RECORDED = "outcome_recorded", "The program that acts recorded its outcome.", "Nothing."
-    HOLD_OVER = "hold_over", "Its record was held past its deadline.", "Start a worker that can do it, then replay it."
-    CORRECT = "correct", "The sink shows what was expected.", "Nothing."
-    MISSING = "missing", "Agreeing probes past the absence wait found nothing.", "Read the evidence, then decide."
-    DIVERGENT = "divergent", "The sink shows something else than was expected.", "Compare the fields shown, then decide."
-    AMBIGUOUS = "ambiguous", "The probes gave no answer to rely on.", "Look at the sink, then decide."
-    DECIDED = "decided", "A person decided, with reason and evidence.", "Nothing."
-    LOOK_FIRST = "look_first", "A person asked for a probe before anything else.", "Wait for the probe's verdict."
-    REPLAYED = "replayed", "A person granted new tries.", "Nothing."
-    COMPENSATION = "compensation", "A linked operation undoes the effect.", "Look at the linked operation."
-    RECOVERED = "recovered", "A confirmed recovery plan set this state.", "Nothing."
+    PROBE_FIRST = "probe_first", "An earlier attempt may have been applied: look before sending", "Wait for the probe's verdict."
+    OUTCOME_RECORDED = "outcome_recorded", "The program that acts recorded its outcome", "Nothing."
+    HOLD_OVER = "hold_over", "Its record was held past its deadline", "Start a worker that can do it, then replay it."
+    CORRECT = "correct", "The sink shows what was expected", "Nothing."
+    MISSING = "missing", "Agreeing probes past the absence wait found nothing", "Read the evidence, then decide."
+    DIVERGENT = "divergent", "The sink shows something else than was expected", "Compare the fields shown, then decide."
+    AMBIGUOUS = "ambiguous", "The probes gave no answer to rely on", "Look at the sink, then decide."
+    DECIDED = "decided", "A person decided, with reason and evidence", "Nothing."
+    LOOK_FIRST = "look_first", "A person asked for a probe before anything else", "Wait for the probe's verdict."
+    REPLAYED = "replayed", "A person granted new tries", "Nothing."
+    COMPENSATION = "compensation", "A linked operation undoes the effect", "Look at the linked operation."
+    RECOVERED = "recovered", "A confirmed recovery plan set this state", "Nothing."
 
     # -- answers that were kept as evidence only
-    STALE_ATTEMPT = "stale_attempt", "An answer of an attempt that is not the latest; nothing changed.", "Nothing."
-    OLD_REVISION = "old_revision", "A receipt for a revision that is no longer the current one.", "Look first, then decide."
+    STALE_ATTEMPT = "stale_attempt", "An answer of an attempt that is not the latest; nothing changed", "Nothing."
+    OLD_REVISION = "old_revision", "A receipt for a revision that is no longer the current one", "Look first, then decide."
     LATE_ANSWER = (
         "late_answer",
-        "An answer that came when it could no longer count; nothing changed.",
+        "An answer that came when it could no longer count; nothing changed",
         "Read it with the evidence.",
     )
 
     # -- records that this consumer cannot handle, or holds
-    UNDECODABLE_FRAME = "undecodable_frame", "The value does not begin with a schema id.", "Find the producer of the record."
-    UNDECODABLE_VALUE = "undecodable_value", "The value does not decode with its schema.", "Find the producer of the record."
-    UNKNOWN_SCHEMA_ID = "unknown_schema_id", "The schema id is not known here.", "Restore the schema, or deploy its contract."
+    UNDECODABLE_FRAME = "undecodable_frame", "The value does not begin with a schema id", "Find the producer of the record."
+    UNDECODABLE_VALUE = "undecodable_value", "The value does not decode with its schema", "Find the producer of the record."
+    UNKNOWN_SCHEMA_ID = "unknown_schema_id", "The schema id is not known here", "Restore the schema, or deploy its contract."
     SCHEMA_NOT_READ = (
         "schema_not_read",
-        "The schema is known, but this version does not read it.",
+        "The schema is known, but this version does not read it",
         "Deploy workers with the newer contract.",
     )
-    UNKNOWN_TYPE = "unknown_type", "No operation type of that name is installed.", "Deploy workers that have the type."
+    UNKNOWN_TYPE = "unknown_type", "No operation type of that name is installed", "Deploy workers that have the type."
     UNKNOWN_OPERATION_RECORD = (
         "unknown_operation_record",
-        "The ledger has no operation for this record; it is held and never run.",
+        "The ledger has no operation for this record; it is held and never run",
         "Look for a restored database or a forged record; `recover` has it probed.",
     )
     REVISION_MISMATCH = (
         "revision_mismatch",
-        "The record carries another revision than the ledger's.",
+        "The record carries another revision than the ledger's",
         "Nothing: the current one is sent.",
     )
     DIGEST_MISMATCH = (
         "digest_mismatch",
-        "The record's bytes are not the ones that the ledger wrote.",
+        "The record's bytes are not the ones that the ledger wrote",
         "Find who can write to the topic; the ledger's own bytes are unchanged.",
     )
-    NO_CAPABLE_WORKER = "no_capable_worker", "No worker can do this type or contract version.", "Deploy one: it is released then."
+    NO_CAPABLE_WORKER = "no_capable_worker", "No worker can do this type or contract version", "Deploy one: it is released then."
     VALUE_TOO_LARGE = (
         "value_too_large",
-        "The record's value is larger than the contract allows.",
+        "The record's value is larger than the contract allows",
         "Find the producer of the record.",
     )
-    NULL_VALUE = "null_value", "A command record without a value.", "Find the producer of the record."
+    NULL_VALUE = "null_value", "A command record without a value", "Find the producer of the record."
 
     # -- rows that could not be published
-    MESSAGE_TOO_LARGE = "message_too_large", "The broker refuses a record of this size.", "Raise the topic's limit, or shrink it."
-    KEY_MISSING = "key_missing", "A row without a key cannot be published.", "Report it: no part of the system writes one."
-    TOPIC_MISSING = "topic_missing", "The topic does not exist.", "Run `counterfoil topics apply`; nothing is created by itself."
-    BROKER_REFUSED = "broker_refused", "The broker refused the record for good.", "Check the topic's settings and permissions."
-    DELIVERY_UNKNOWN = "delivery_unknown", "The broker did not say whether it has the record.", "Nothing: it is sent again."
+    MESSAGE_TOO_LARGE = "message_too_large", "The broker refuses a record of this size", "Raise the topic's limit, or shrink it."
+    KEY_MISSING = "key_missing", "A row without a key cannot be published", "Report it: no part of the system writes one."
+    TOPIC_MISSING = "topic_missing", "The topic does not exist", "Run `counterfoil topics apply`; nothing is created by itself."
+    BROKER_REFUSED = "broker_refused", "The broker refused the record for good", "Check the topic's settings and permissions."
+    DELIVERY_UNKNOWN = "delivery_unknown", "The broker did not say whether it has the record", "Nothing: it is sent again."
 
 
 def reason_sentence(code: str) -> str:
@@ -216,7 +226,7 @@ def reason_sentence(code: str) -> str:
     try:
         return Reason(code).sentence  # type: ignore[call-arg]
     except ValueError:
-        return "A code of the operation type."
+        return "A code of the operation type"
 
 
 def reason_advice(code: str) -> str:
