@@ -6,10 +6,10 @@ secret or an exception's text. This module decides nothing.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class EventKind(str, Enum):
+class EventKind(StrEnum):
     """Kinds of rows in the ledger's `event` table."""
 
     # -- transitions
@@ -37,11 +37,8 @@ class EventKind(str, Enum):
     RECORDED = "recorded"  #: the program that acts recorded an outcome (`DoneElsewhere`)
     PROBED = "probed"  #: a probe's observation, with its evidence
 
-    def __str__(self) -> str:
-        return str(self.value)
 
-
-class LogEvent(str, Enum):
+class LogEvent(StrEnum):
     """Names of log lines, the same from every process."""
 
     # -- of one operation, in the order in which they come
@@ -91,6 +88,3 @@ class LogEvent(str, Enum):
     TYPE_REFUSED = "type_refused"  #: a type that this worker does not run, by name
     SWEPT = "swept"  #: a pass of a due sweeper, with its counts
     UNEXPECTED = "unexpected"  #: an error that nobody sorted; its class only
-
-    def __str__(self) -> str:
-        return str(self.value)

@@ -6,11 +6,11 @@ absent, applied or closed. This module decides nothing.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 
-class AttemptOutcome(str, Enum):
+class AttemptOutcome(StrEnum):
     """The outcome of one call of the effect, as the ledger stores it."""
 
     OPEN = "open"  #: admitted, no answer saved
@@ -22,9 +22,6 @@ class AttemptOutcome(str, Enum):
     PRESUMED_ABSENT = "presumed_absent"  #: a verdict found nothing; its request may still land
     APPLIED = "applied"  #: a receipt came where it could no longer count
     CLOSED = "closed"  #: presumed absent, and absent again after the last attempt: it counts no more
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 #: Nothing has spoken yet.

@@ -6,10 +6,10 @@ kept as text beside these, closed by its declaration. Never an exception's text,
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """A code, a sentence for people (no full stop: a place may follow) and what to do next. Its `value` is the code."""
 
     sentence: str
@@ -21,9 +21,6 @@ class Reason(str, Enum):
         member.sentence = sentence
         member.advice = advice
         return member
-
-    def __str__(self) -> str:
-        return str(self.value)
 
     # -- refused at the door: the caller still has a stack trace
     PAYLOAD_INVALID = "payload_invalid", "The payload does not fit its contract", "Correct the field named and enqueue again."

@@ -5,11 +5,11 @@ What may follow what is in `transitions`; this module decides nothing.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 
-class State(str, Enum):
+class State(StrEnum):
     """Where an operation stands. The value is what the ledger, the topics and the screens show."""
 
     QUEUED = "queued"  #: waits for a worker
@@ -23,9 +23,6 @@ class State(str, Enum):
     COMPENSATING = "compensating"  #: a linked operation undoes the effect
     COMPENSATED = "compensated"  #: it was undone
     NOT_APPLICABLE = "not_applicable"  #: it will not run: cancelled, superseded or overtaken
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 #: No exits. `succeeded` is final too where `proof` is None or the sample leaves it out: then it has `closed_at` in the ledger.
