@@ -95,7 +95,6 @@ def _with_all_below(kind: type) -> Iterator[type]:
     seen: set[type] = {kind}
     while waiting:
         yield (one := waiting.pop())
-        for below in type.__subclasses__(one):
-            if below not in seen:
-                seen.add(below)
-                waiting.append(below)
+        new: list[type] = [below for below in one.__subclasses__() if below not in seen]
+        seen.update(new)
+        waiting += new
