@@ -118,6 +118,7 @@ state = Table(
     Column("cancel_asked", Boolean, nullable=False, server_default="false"),
     Column("accepted_risk", Boolean, nullable=False, server_default="false"),
     Column("not_before", instant),  # earliest admission
+    Column("sent_at", instant),  # when the newest command record of this state went into the outbox; NULL: not yet
     Column("due_at", instant),  # when the next thing must happen
     Column("closed_at", instant),
     Column("record_road", Text),  # the record it was admitted from
@@ -139,7 +140,6 @@ state = Table(
     CheckConstraint("(state = 'running') = (session IS NOT NULL)", name="state_held"),
     CheckConstraint("state <> 'running' OR (attempt_until IS NOT NULL AND outcome = 'open')", name="state_open"),
     CheckConstraint("(doubtful_since IS NULL) = (doubtful_revision IS NULL)", name="state_doubt"),
-    CheckConstraint("state <> 'quarantined' OR doubtful_since IS NULL", name="state_quarantined"),
     CheckConstraint("tries_left >= 0 AND attempt >= 0 AND sequence >= 0 AND events >= 1", name="state_counts"),
     CheckConstraint("record_road IN ('commands', 'retry')", name="state_road"),
     Index("state_due", "state", "due_at", postgresql_where=text("due_at IS NOT NULL")),

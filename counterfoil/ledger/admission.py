@@ -1,0 +1,154 @@
+"""Admitting operations: which of a batch of records a session may run now, each with its attempt counted and committed.
+
+The statement checks everything itself (state, due time, revision, bytes, tries, doubt, the session's lease); what it leaves is told
+apart here, and what core decides about an operation that may not be admitted is written in the same transaction.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Connection
+
+from ..core import decisions
+from ..core.chain import event_content
+from ..core.events import EventKind
+from ..core.reasons import Reason
+from ..core.standing import Rules
+from .arrays import columns
+from .moves import Decided, Noted, Writer, lock
+from .statements.admitting import ADMIT, CANDIDATE
+
+__all__ = ["Admission", "Admitted", "Candidate", "LeaseOver", "Why", "admit"]
+
+
+class Candidate(NamedTuple):
+    """A command record whose operation asks to be admitted. `value_hash` is the sha256 of the record's own bytes."""
+
+    number: int
+    revision: int
+    value_hash: bytes
+    road: str  #: "commands" or "retry"
+    partition: int
+    offset: int
+
+
+class Admitted(NamedTuple):
+    """An attempt that is counted and committed once the transaction is. `until`: the end of its maximum run time."""
+
+    number: int
+    operation_id: UUID
+    attempt: int
+    revision: int
+    generation: int
+    until: datetime
+
+
+class Why(Enum):
+    """Why a record's operation was not admitted."""
+
+    COMPLETED = "completed"  #: a redelivery: there is nothing to do but commit
+    COPY = "copy"  #: another record of an operation that needs none
+    NOT_DUE = "not_due"  #: the due sweeper sends it again in time
+    MOVED = "moved"  #: it may not be admitted: it was moved on, with the reason
+    REVISION = "revision"  #: not the ledger's current revision
+    DIGEST = "digest"  #: not the bytes, or not the type, that the ledger has
+    UNKNOWN = "unknown"  #: no ledger row
+
+
+class LeaseOver(Exception):
+    """The session's lease is over; nothing was admitted."""
+
+
+class Admission(NamedTuple):
+    """What became of a batch, by operation number, and the ledger's time."""
+
+    now: datetime
+    admitted: dict[int, Admitted]
+    left: dict[int, Why]
+
+
+def admit(connection: Connection, writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> Admission:
+    """Admits what may run, in one statement. Numbers must be distinct. Raises LeaseOver."""
+    rows = connection.execute(ADMIT, _parameters(writer, session, rules, candidates)).all()
+    admitted: dict[int, Admitted] = {}
+    left: dict[int, Why] = {candidate.number: Why.UNKNOWN for candidate in candidates}
+    blocked: list[int] = []
+    notes: list[Noted] = []
+    for row in rows:
+        if row.number_of_attempt is not None:
+            del left[row.number]
+            admitted[row.number] = Admitted(
+                row.number, row.operation_id, row.number_of_attempt, row.revision, row.generation, row.until
+            )
+        elif not row.alive:
+            raise LeaseOver
+        else:
+            why = left[row.number] = _why(row)
+            if why is Why.MOVED:
+                blocked.append(row.number)
+            elif why in (Why.COMPLETED, Why.COPY):
+                notes.append(_seen_again(row, why))
+    _move_on(connection, writer, rules, blocked, left)
+    writer.tell(connection, notes)
+    now = rows[0].now if rows else datetime.min
+    return Admission(now, admitted, left)
+
+
+def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> dict[str, Any]:
+    secret, dumps = writer.ledger.secret, orjson.dumps
+    rows = []
+    for candidate in candidates:
+        number, revision, value_hash, road, partition, offset = candidate
+        detail = dumps({"offset": offset, "partition": partition, "road": road, "session": session})
+        content = event_content(secret, "admitted", "admitted", detail)
+        rows.append((number, revision, value_hash, road, partition, offset, detail.decode(), content))
+    horizon: timedelta | None = rules.horizon
+    return {
+        **columns(CANDIDATE, rows),
+        "c_session": session,
+        "c_type": rules.name,
+        "c_secret": writer.ledger.secret_id,
+        "c_run_time": rules.timeout,
+        "c_guard": rules.version_guard,
+        "c_keyed": rules.keyed,
+        "c_horizon": horizon,
+        "c_margin": rules.landing,
+    }
+
+
+def _why(row: Any) -> Why:
+    waiting = row.state in ("queued", "retry_wait")
+    if not row.ours:
+        return Why.DIGEST
+    if not row.current:
+        return Why.REVISION
+    if not row.same:
+        return Why.DIGEST
+    if waiting:
+        return Why.MOVED if row.due else Why.NOT_DUE
+    return Why.COMPLETED if row.again else Why.COPY
+
+
+def _seen_again(row: Any, why: Why) -> Noted:
+    kind = EventKind.REDELIVERED if why is Why.COMPLETED else EventKind.COPIED
+    return Noted(row.number, kind, str(Reason.ADMITTED), row.attempt)
+
+
+def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequence[int], left: dict[int, Why]) -> None:
+    """Operations that wait and are due, but may not be admitted: core says what becomes of them."""
+    if not numbers:
+        return
+    locked = lock(connection, numbers)
+    decided = []
+    for number, standing in locked.standings.items():
+        move = decisions.not_admissible(rules, standing, locked.now)
+        if move is None:
+            left[number] = Why.NOT_DUE
+        else:
+            decided.append(Decided(standing, locked.facts[number], move))
+    writer.write(connection, locked.now, decided)
+

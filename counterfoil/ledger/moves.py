@@ -1,0 +1,290 @@
+"""Writing what core decided: transitions with their events, state records and dead letters, N of them in one statement.
+
+Nothing is decided here. A move whose sequence is no longer the ledger's is void: somebody else was first.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Connection, select
+
+from ..core.chain import event_content
+from ..core.decisions import Kept, Move
+from ..core.events import EventKind
+from ..core.outcomes import AttemptOutcome
+from ..core.records import Digest, Receipt
+from ..core.shards import shard
+from ..core.standing import Standing
+from ..core.states import State
+from ..core.transitions import is_reported
+from .arrays import columns
+from .names import Ledger
+from .statements.moving import LOCK, MOVE, NOTE, OUT, TELL, WRITE
+from .tables import operation, payload, state
+
+
+class Facts(NamedTuple):
+    """What a move's state record and dead letter say of the operation, beside the move itself."""
+
+    operation_id: UUID
+    type: str
+    entity: str
+    version: str | None
+
+
+class StateLine(NamedTuple):
+    """The content of one state record (design: it has no payload). `time` is the ledger's."""
+
+    epoch: int
+    sequence: int
+    type: str
+    entity: str
+    version: str | None
+    state: str
+    attempt: int
+    revision: int
+    remote_id: str | None
+    reason: str
+    time: datetime
+
+
+class Decided(NamedTuple):
+    """One decision to save: on which operation, as it stood, and what was answered."""
+
+    standing: Standing
+    facts: Facts
+    move: Move
+    receipt: Receipt | None = None
+    result_key: str | None = None
+    detail: dict[str, Any] | None = None
+
+
+class Noted(NamedTuple):
+    """An event that changes no state. `due_now`: its next step comes now; `applied`: that attempt reached the sink."""
+
+    number: int
+    kind: EventKind
+    reason: str
+    attempt: int
+    detail: dict[str, Any] | None = None
+    due_now: bool = False
+    applied: bool = False
+
+    @classmethod
+    def of(cls, number: int, kept: Kept, attempt: int, detail: dict[str, Any] | None = None) -> "Noted":
+        """What core decided to keep as evidence."""
+        return cls(number, kept.kind, kept.reason, attempt, detail, kept.due_now, kept.applied)
+
+
+class Locked(NamedTuple):
+    """Operations as they stood when their rows were locked, and the ledger's time then."""
+
+    now: datetime
+    standings: dict[int, Standing]
+    facts: dict[int, Facts]
+
+
+#: The moves that leave a dead letter; the words of its headers are the schema's, so they are handed in.
+DeadLetterWords = Callable[[Ledger, "Letter"], Sequence[tuple[str, str]]]
+
+
+class Letter(NamedTuple):
+    """A quarantined operation's dead letter: why, and the record that it was last admitted from (None: it never was)."""
+
+    cause: UUID
+    reason: str
+    facts: Facts
+    attempt: int
+    road: str | None
+    partition: int | None
+    offset: int | None
+
+
+def lock(connection: Connection, numbers: Iterable[int]) -> Locked:
+    """The locking step: locks the rows in the order of their numbers. Unknown numbers are left out."""
+    asked = sorted(set(numbers))
+    rows = connection.execute(LOCK, columns(["l_number"], [(number,) for number in asked])).all()
+    standings = {row.number: standing_of(row) for row in rows}
+    facts = {row.number: Facts(row.operation_id, row.type, row.entity, row.version) for row in rows}
+    return Locked(rows[0].now if rows else datetime.min, standings, facts)
+
+
+_STATE = {str(member): member for member in State}
+_OUTCOME = {str(member): member for member in AttemptOutcome}
+
+
+def standing_of(row: Any) -> Standing:
+    """A row of `state` as core reads it; other columns of the row do not matter."""
+    return Standing(
+        number=row.number,
+        state=_STATE[row.state],
+        sequence=row.sequence,
+        attempt=row.attempt,
+        tries_left=row.tries_left,
+        revision=row.revision,
+        generation=row.generation,
+        outcome=_OUTCOME[row.outcome] if row.outcome is not None else None,
+        doubtful_since=row.doubtful_since,
+        doubtful_key=None if row.doubtful_since is None else (row.doubtful_revision, row.doubtful_generation),
+        unresolved=row.unresolved,
+        admitted_at=row.admitted_at,
+        attempt_until=row.attempt_until,
+        session=getattr(row, "session", None),
+        cancel_asked=row.cancel_asked,
+        accepted_risk=row.accepted_risk,
+    )
+
+
+class Writer:
+    """Saves decisions for one ledger. `encode` makes a state record's value, `words` a dead letter's headers."""
+
+    def __init__(self, ledger: Ledger, encode: Callable[[StateLine], bytes], words: DeadLetterWords) -> None:
+        self.ledger = ledger
+        self._encode = encode
+        self._words = words
+
+    def write(self, connection: Connection, now: datetime, decided: Sequence[Decided]) -> set[int]:
+        """Writes the moves; answers the numbers of those that were still on the sequence they were decided on."""
+        if not decided:
+            return set()
+        moves = [self._move(one) for one in decided]
+        letters = self._letters(connection, [one for one in decided if one.move.to is State.QUARANTINED])
+        out = [self._record(now, one) for one in decided if is_reported(one.move.to)] + letters
+        parameters = {
+            **columns(MOVE, moves),
+            **columns(OUT, out),
+            "m_now": now,
+            "m_secret": self.ledger.secret_id,
+        }
+        return {row.number for row in connection.execute(WRITE, parameters)}
+
+    def tell(self, connection: Connection, notes: Sequence[Noted]) -> None:
+        """Writes events that change no state; one an operation."""
+        if notes:
+            rows = [
+                (
+                    note.number,
+                    str(note.kind),
+                    note.reason,
+                    note.attempt,
+                    *self._told(note.kind, note.reason, note.detail),
+                    note.due_now,
+                    note.applied,
+                )
+                for note in notes
+            ]
+            connection.execute(TELL, {**columns(NOTE, rows), "n_secret": self.ledger.secret_id})
+
+    def _told(self, kind: EventKind, reason: str, detail: dict[str, Any] | None) -> tuple[str | None, bytes]:
+        text = orjson.dumps(detail, option=orjson.OPT_SORT_KEYS) if detail else b""
+        return text.decode() or None, event_content(self.ledger.secret, str(kind), reason, text)
+
+    def _move(self, one: Decided) -> tuple[Any, ...]:
+        standing, move, receipt = one.standing, one.move, one.receipt
+        detail, content = self._told(move.kind, move.reason, one.detail)
+        return (
+            standing.number,
+            standing.sequence,
+            str(move.to),
+            str(move.kind),
+            move.reason,
+            str(move.outcome) if move.outcome is not None else None,
+            None if move.wait is None else move.wait.total_seconds(),
+            move.not_before_wait,
+            1 if move.try_back else 0,
+            1 if move.doubt else -1 if move.doubt_over else 0,
+            standing.attempt,
+            receipt.remote_id if receipt else None,
+            version_text(receipt),
+            receipt.sink_time if receipt else None,
+            one.result_key,
+            detail,
+            content,
+        )
+
+    def _record(self, now: datetime, one: Decided) -> tuple[Any, ...]:
+        standing, facts, move = one.standing, one.facts, one.move
+        key = str(facts.operation_id).encode()
+        line = StateLine(
+            self.ledger.epoch,
+            standing.sequence + 1,
+            facts.type,
+            facts.entity,
+            facts.version,
+            str(move.to),
+            standing.attempt,
+            standing.revision,
+            one.receipt.remote_id if one.receipt else None,
+            move.reason,
+            now,
+        )
+        return (
+            standing.number,
+            shard(key),
+            "state",
+            facts.type,
+            facts.operation_id,
+            standing.revision,
+            key,
+            self._encode(line),
+            None,
+        )
+
+    def _letters(self, connection: Connection, quarantined: Sequence[Decided]) -> list[tuple[Any, ...]]:
+        """A dead letter each: the command's own bytes under our headers; rare, so their bytes are read here."""
+        if not quarantined:
+            return []
+        wanted = [one.standing.number for one in quarantined]
+        rows = connection.execute(
+            select(state.c.number, state.c.record_road, state.c.record_partition, state.c.record_offset, payload.c.value)
+            .join(operation, operation.c.number == state.c.number)
+            .join(payload, (payload.c.number == state.c.number) & (payload.c.revision == state.c.revision))
+            .where(state.c.number.in_(wanted))
+        )
+        there = {row.number: row for row in rows}
+        letters = []
+        for one in quarantined:
+            row, facts = there[one.standing.number], one.facts
+            letter = Letter(
+                cause_of(facts.operation_id, one.standing.sequence + 1),
+                one.move.reason,
+                facts,
+                one.standing.attempt,
+                row.record_road,
+                row.record_partition,
+                row.record_offset,
+            )
+            key = str(facts.operation_id).encode()
+            words = orjson.dumps(self._words(self.ledger, letter)).decode()
+            letters.append(
+                (
+                    one.standing.number,
+                    shard(key),
+                    "dead_letter",
+                    facts.type,
+                    facts.operation_id,
+                    one.standing.revision,
+                    key,
+                    row.value,
+                    words,
+                )
+            )
+        return letters
+
+
+def cause_of(operation_id: UUID, sequence: int) -> UUID:
+    """The id of the cause that one quarantine of an operation is: the same however often it is computed."""
+    from uuid import uuid5
+
+    return uuid5(operation_id, f"quarantined:{sequence}")
+
+
+def version_text(receipt: Receipt | None) -> str | None:
+    """A receipt's version as the ledger keeps it: an integer, or the digest as `algorithm:hex`."""
+    if receipt is None or receipt.version is None:
+        return None
+    version = receipt.version
+    return f"{version.algorithm}:{version.value.hex()}" if isinstance(version, Digest) else str(version)

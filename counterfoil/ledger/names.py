@@ -1,0 +1,48 @@
+"""What a ledger says of itself: its name, its epoch, and the secret of its keyed digests, read once an engine."""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Engine, exc, select
+
+from ..core.errors import Refused
+from ..core.reasons import Reason
+from .tables import digest_secret, setting
+
+
+class Ledger(NamedTuple):
+    """The identity of a ledger. `secret` is never printed."""
+
+    name: str
+    epoch: int
+    secret_id: int
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"Ledger(name={self.name!r}, epoch={self.epoch}, secret_id={self.secret_id})"
+
+
+_known: WeakKeyDictionary[Engine, Ledger] = WeakKeyDictionary()
+
+
+def ledger_of(connection: Connection) -> Ledger:
+    """The ledger that this connection reaches. Raises Refused where `counterfoil init` has not run."""
+    known = _known.get(connection.engine)
+    if known is None:
+        known = _read(connection)
+        _known[connection.engine] = known
+    return known
+
+
+def _read(connection: Connection) -> Ledger:
+    try:
+        with connection.begin_nested():
+            rows = connection.execute(select(setting.c.name, setting.c.value).where(setting.c.name.in_(("ledger", "epoch"))))
+            said = {name: value for name, value in rows}
+            newest = connection.execute(select(digest_secret.c.id, digest_secret.c.value).order_by(digest_secret.c.id.desc()).limit(1))
+            secret = newest.one_or_none()
+    except exc.ProgrammingError:
+        raise Refused(Reason.LEDGER_NOT_INITIALISED) from None
+    if "ledger" not in said or secret is None:
+        raise Refused(Reason.LEDGER_NOT_INITIALISED)
+    return Ledger(said["ledger"], int(said.get("epoch", "0")), int(secret[0]), bytes(secret[1]))

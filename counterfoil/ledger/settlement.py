@@ -1,0 +1,75 @@
+"""Settling attempts: lock, ask core what each answer means, save all of it in one statement.
+
+An effect in the ledger's own database runs between `lock` and `save`, on the same connection: no commit, no effect.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ..core import decisions
+from ..core.decisions import Answered, Kept, Move
+from ..core.identity import result_key
+from ..core.outcomes import AttemptOutcome
+from ..core.standing import Rules, Standing
+from ..core.states import State
+from .moves import Decided, Locked, Noted, Writer, lock
+
+__all__ = ["Locked", "Result", "holds", "lock", "save"]
+
+
+class Result(NamedTuple):
+    """The answer of one operation's attempt. `jitter` in [0, 1) spreads its retry."""
+
+    number: int
+    answered: Answered
+    jitter: float = 0.5
+
+
+def holds(standing: Standing | None, session: int, attempt: int) -> bool:
+    """Whether this session's attempt still is the one that runs."""
+    return (
+        standing is not None
+        and standing.state is State.RUNNING
+        and standing.session == session
+        and standing.attempt == attempt
+    )
+
+
+def save(
+    connection: Connection, writer: Writer, rules: Rules, locked: Locked, results: Sequence[Result]
+) -> dict[int, Move | Kept]:
+    """Saves N answers on operations that `locked` holds; answers what each became. Unknown numbers are left out."""
+    became: dict[int, Move | Kept] = {}
+    decided: list[Decided] = []
+    kept: list[Noted] = []
+    for number, answered, jitter in results:
+        standing = locked.standings.get(number)
+        if standing is None:
+            continue
+        facts = locked.facts[number]
+        move = decisions.settle(
+            rules,
+            standing,
+            answered,
+            now=locked.now,
+            jitter=jitter,
+            sampled=decisions.is_sampled(facts.operation_id, rules.share),
+        )
+        became[number] = move
+        if isinstance(move, Move):
+            done = answered.outcome is AttemptOutcome.DONE
+            key = result_key(facts.operation_id) if done else None
+            detail = {"cause": move.cause} if move.cause else None
+            decided.append(Decided(standing, facts, move, answered.receipt, key, detail))
+        else:
+            kept.append(Noted.of(number, move, answered.attempt, _evidence(answered)))
+    writer.write(connection, locked.now, decided)
+    writer.tell(connection, kept)
+    return became
+
+
+def _evidence(answered: Answered) -> dict[str, str] | None:
+    receipt = answered.receipt
+    return {"remote_id": receipt.remote_id} if receipt is not None and receipt.remote_id else None

@@ -1,0 +1,1 @@
+"""Statements: functions and constants of SQLAlchemy Core; nothing here executes anything."""

@@ -1,0 +1,114 @@
+"""Writing transitions: the locking step that a decision is taken on, and N decisions with their events and outbox rows at once."""
+
+from sqlalchemy import DateTime, TextClause, bindparam, text
+
+from ..arrays import column
+
+#: The locking step: sorted by number, by number alone. It answers what the decision needs and the ledger's time.
+LOCK: TextClause = text(
+    """
+WITH asked AS MATERIALIZED (SELECT number FROM unnest(:l_number) AS a(number) ORDER BY number),
+locked AS MATERIALIZED (
+    SELECT a.number AS asked_number, s.* FROM asked a, LATERAL (
+        SELECT * FROM counterfoil.state WHERE number = a.number FOR NO KEY UPDATE
+    ) s
+)
+SELECT l.number, l.state, l.sequence, l.attempt, l.tries_left, l.revision, l.generation, l.outcome, l.doubtful_since,
+    l.doubtful_revision, l.doubtful_generation, l.unresolved, l.admitted_at, l.attempt_until, l.session, l.cancel_asked,
+    l.accepted_risk, l.remote_id, o.operation_id, o.type, o.entity, o.version, counterfoil.ledger_time() AS now
+FROM locked l JOIN counterfoil.operation o ON o.number = l.number
+"""
+).bindparams(column("l_number", "int8"))
+
+MOVE = {"m_number": "int8", "m_expected": "int4", "m_state": "text", "m_kind": "text", "m_reason": "text", "m_outcome": "text",
+        "m_wait": "float8", "m_delayed": "bool", "m_tries": "int4", "m_doubt": "int2", "m_attempt": "int4", "m_remote_id": "text",
+        "m_remote_version": "text", "m_sink_time": "timestamptz", "m_result_key": "text", "m_detail": "text",
+        "m_content": "bytea"}  # fmt: skip
+OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text", "o_id": "uuid", "o_revision": "int4",
+       "o_key": "bytea", "o_value": "bytea", "o_headers": "text"}  # fmt: skip
+
+#: Transitions out of any state but into running. Void where the sequence is no longer the one that the decision was taken on.
+WRITE: TextClause = text(
+    """
+WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest(:m_number, :m_expected, :m_state, :m_kind, :m_reason, :m_outcome, :m_wait, :m_delayed, :m_tries, :m_doubt,
+        :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
+    AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, attempt, remote_id, remote_version, sink_time,
+        result_key, detail, content)
+),
+moved AS (
+    UPDATE counterfoil.state s SET
+        state = a.state, sequence = s.sequence + 1, events = s.events + 1, outcome = a.outcome, session = NULL, sent_at = NULL,
+        tries_left = s.tries_left + a.tries,
+        doubtful_since = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_since, s.admitted_at)
+            ELSE s.doubtful_since END,
+        doubtful_revision = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_revision, s.revision)
+            ELSE s.doubtful_revision END,
+        doubtful_generation = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_generation, s.generation)
+            ELSE s.doubtful_generation END,
+        unresolved = CASE a.doubt WHEN -1 THEN false WHEN 1 THEN true ELSE s.unresolved END,
+        not_before = CASE WHEN a.delayed THEN :m_now + a.wait * interval '1 second' END,
+        due_at = :m_now + a.wait * interval '1 second',
+        closed_at = CASE WHEN a.wait IS NULL THEN :m_now END,
+        remote_id = COALESCE(a.remote_id, s.remote_id), remote_version = COALESCE(a.remote_version, s.remote_version),
+        sink_time = COALESCE(a.sink_time, s.sink_time), result_key = COALESCE(s.result_key, a.result_key),
+        reason = a.reason, updated_at = :m_now,
+        chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence + 1) || convert_to(a.kind, 'UTF8') || a.content)
+    FROM asked a
+    WHERE s.number = a.number AND s.sequence = a.expected
+    RETURNING s.number, s.sequence, s.events, s.chain
+),
+told AS (
+    INSERT INTO counterfoil.event
+        (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
+    SELECT m.number, m.events, m.sequence, :m_now, a.kind, a.state, a.attempt, a.reason, CAST(a.detail AS jsonb), :m_secret, a.content,
+        m.chain
+    FROM moved m JOIN asked a ON a.number = m.number
+),
+sent AS (
+    INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, key, value, headers, created_at)
+    SELECT o.shard, o.kind, o.type, o.number, o.id, o.revision, o.key, o.value, CAST(o.headers AS jsonb), :m_now
+    FROM unnest(:o_number, :o_shard, :o_kind, :o_type, :o_id, :o_revision, :o_key, :o_value, :o_headers)
+        AS o(number, shard, kind, type, id, revision, key, value, headers)
+    JOIN moved m ON m.number = o.number
+)
+SELECT number FROM moved
+"""
+).bindparams(
+    bindparam("m_now", type_=DateTime(timezone=True)),
+    *(column(name, element) for name, element in (MOVE | OUT).items()),
+)
+
+NOTE = {"n_number": "int8", "n_kind": "text", "n_reason": "text", "n_attempt": "int4", "n_detail": "text", "n_content": "bytea",
+        "n_due_now": "bool", "n_applied": "bool"}  # fmt: skip
+
+#: Events that change no state: redelivery, copy, kept receipts and answers, a cancel that was asked for.
+TELL: TextClause = text(
+    """
+WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
+asked AS MATERIALIZED (
+    SELECT * FROM unnest(:n_number, :n_kind, :n_reason, :n_attempt, :n_detail, :n_content, :n_due_now, :n_applied)
+        AS a(number, kind, reason, attempt, detail, content, due_now, applied) ORDER BY number
+),
+locked AS MATERIALIZED (
+    SELECT a.* FROM asked a, LATERAL (SELECT 1 FROM counterfoil.state WHERE number = a.number FOR NO KEY UPDATE) s
+),
+noted AS (
+    UPDATE counterfoil.state s SET
+        events = s.events + 1, cancel_asked = s.cancel_asked OR l.kind = 'cancel_asked',
+        due_at = CASE WHEN l.due_now AND s.due_at IS NOT NULL THEN LEAST(s.due_at, now) ELSE s.due_at END,
+        sent_at = CASE WHEN l.due_now THEN NULL ELSE s.sent_at END,
+        not_before = CASE WHEN l.due_now THEN NULL ELSE s.not_before END,
+        doubtful_since = CASE WHEN l.applied THEN COALESCE(s.doubtful_since, s.admitted_at, now) ELSE s.doubtful_since END,
+        doubtful_revision = CASE WHEN l.applied THEN COALESCE(s.doubtful_revision, s.revision) ELSE s.doubtful_revision END,
+        doubtful_generation = CASE WHEN l.applied THEN COALESCE(s.doubtful_generation, s.generation)
+            ELSE s.doubtful_generation END,
+        chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || convert_to(l.kind, 'UTF8') || l.content)
+    FROM locked l, clock WHERE s.number = l.number
+    RETURNING s.number, s.sequence, s.events, s.state, s.chain
+)
+INSERT INTO counterfoil.event (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
+SELECT n.number, n.events, n.sequence, now, l.kind, n.state, l.attempt, l.reason, CAST(l.detail AS jsonb), :n_secret, l.content, n.chain
+FROM noted n JOIN locked l ON l.number = n.number, clock
+"""
+).bindparams(*(column(name, element) for name, element in NOTE.items()))

@@ -1,0 +1,99 @@
+"""What is due: level-triggered, by the ledger's clock, on the one partial index, and never waiting for a locked row."""
+
+from sqlalchemy import TextClause, text
+
+from ..arrays import column
+
+#: Queued and waiting operations whose due time has come, and what is known of their newest command record.
+SEND_DUE: TextClause = text(
+    """
+WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
+due AS MATERIALIZED (
+    SELECT s.number, s.state, s.revision, s.generation, s.sent_at, s.attempt, s.sequence
+    FROM counterfoil.state s
+    WHERE s.state = :d_state AND s.due_at <= (SELECT now FROM clock)
+    ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE SKIP LOCKED
+),
+known AS MATERIALIZED (
+    SELECT d.*, o.operation_id, o.type, o.entity, o.traceparent, now,
+        (SELECT r.due_at FROM counterfoil.raw_record r WHERE r.number = d.number AND r.status = 'held' LIMIT 1) AS held_until,
+        p.record_offset, p.partition
+    FROM due d JOIN counterfoil.operation o ON o.number = d.number
+    CROSS JOIN clock
+    LEFT JOIN LATERAL (
+        SELECT record_offset, partition FROM counterfoil.published
+        WHERE number = d.number AND kind IN ('command', 'retry') AND at >= d.sent_at
+        ORDER BY at DESC LIMIT 1
+    ) p ON true
+)
+SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.attempt, k.traceparent, k.held_until, k.now, k.sent_at,
+    k.sent_at IS NULL OR (k.record_offset IS NOT NULL AND EXISTS (
+        SELECT 1 FROM counterfoil.acknowledged a
+        WHERE a.topic = :d_ledger || '.' || k.type || :d_road AND a.partition = k.partition AND a.up_to > k.record_offset
+    )) AS send
+FROM known k
+"""
+)
+
+SEND = {"s_number": "int8", "s_shard": "int2", "s_id": "uuid", "s_type": "text", "s_revision": "int4", "s_generation": "int4",
+        "s_key": "bytea", "s_traceparent": "text", "s_content": "bytea"}  # fmt: skip
+
+#: The command record of operations locked by SEND_DUE, once more, with an event each; no transition.
+SEND_AGAIN: TextClause = text(
+    """
+WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest(:s_number, :s_shard, :s_id, :s_type, :s_revision, :s_generation, :s_key, :s_traceparent, :s_content)
+        AS a(number, shard, id, type, revision, generation, key, traceparent, content)
+),
+noted AS (
+    UPDATE counterfoil.state s SET
+        events = s.events + 1, sent_at = :s_now, due_at = :s_now + :s_wait,
+        chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || 'sent_again'::bytea || a.content)
+    FROM asked a WHERE s.number = a.number
+    RETURNING s.number, s.sequence, s.events, s.state, s.attempt, s.chain
+),
+told AS (
+    INSERT INTO counterfoil.event (number, ordinal, sequence, at, kind, state, attempt, reason, secret, content, chain)
+    SELECT n.number, n.events, n.sequence, :s_now, 'sent_again', n.state, n.attempt, 'sent_again', :s_secret, a.content, n.chain
+    FROM noted n JOIN asked a ON a.number = n.number
+)
+INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, generation, key, traceparent, created_at)
+SELECT a.shard, :s_kind, a.type, a.number, a.id, a.revision, a.generation, a.key, a.traceparent, :s_now
+FROM asked a JOIN noted n ON n.number = a.number
+"""
+).bindparams(*(column(name, element) for name, element in SEND.items()))
+
+#: Nothing is to be done yet: look again later. No transition and no event.
+LOOK_LATER: TextClause = text(
+    """
+UPDATE counterfoil.state s SET due_at = a.due_at
+FROM unnest(:p_number, :p_due) AS a(number, due_at) WHERE s.number = a.number
+"""
+).bindparams(column("p_number", "int8"), column("p_due", "timestamptz"))
+
+#: Running operations whose due time has come, with the lease of the session that holds them.
+LEASES: TextClause = text(
+    """
+WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now)
+SELECT s.number, s.attempt_until, w.lease_until, now, w.lease_until <= now OR w.stopped_at IS NOT NULL OR w.id IS NULL AS lease_over,
+    s.attempt_until <= now AS time_over
+FROM counterfoil.state s
+JOIN counterfoil.operation o ON o.number = s.number AND o.type = ANY(:d_types)
+LEFT JOIN counterfoil.worker w ON w.id = s.session
+CROSS JOIN clock
+WHERE s.state = 'running' AND s.due_at <= now
+ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE OF s SKIP LOCKED
+"""
+).bindparams(column("d_types", "text"))
+
+#: Operations of the named types that await confirmation and are due.
+UNPROBED: TextClause = text(
+    """
+WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now)
+SELECT s.number, now FROM counterfoil.state s
+JOIN counterfoil.operation o ON o.number = s.number AND o.type = ANY(:d_types)
+CROSS JOIN clock
+WHERE s.state = 'awaiting_confirmation' AND s.due_at <= now
+ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE OF s SKIP LOCKED
+"""
+).bindparams(column("d_types", "text"))
