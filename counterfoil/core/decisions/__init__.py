@@ -1,0 +1,29 @@
+"""The decisions: pure functions from how an operation stands to what is written next.
+
+Each returned `Move` is an edge of `transitions.TABLE` for the actor that asks; nothing here reads a clock, draws a number or
+writes anything.
+"""
+
+from counterfoil.core.decisions.answers import LONGEST_RETRY_AFTER, record_outcome, settle
+from counterfoil.core.decisions.callers import cancel, first_due, is_sampled
+from counterfoil.core.decisions.moves import Answered, Ask, First, Kept, Move, TooLate
+from counterfoil.core.decisions.sweeps import lease_over, not_admissible, send_again, set_aside
+
+__all__ = [
+    "LONGEST_RETRY_AFTER",
+    "Answered",
+    "Ask",
+    "First",
+    "Kept",
+    "Move",
+    "TooLate",
+    "cancel",
+    "first_due",
+    "is_sampled",
+    "lease_over",
+    "not_admissible",
+    "record_outcome",
+    "send_again",
+    "set_aside",
+    "settle",
+]
