@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -45,6 +45,8 @@ class Postgres:
     binaries: Path
     port: int
     settings: Mapping[str, str]
+    templates: set[str] = field(default_factory=set)  #: ledgers of which this process knows the template
+    _maintenance: psycopg.Connection[tuple[object, ...]] | None = field(default=None, init=False, repr=False)
 
     @property
     def url(self) -> str:
@@ -74,14 +76,12 @@ class Postgres:
         statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if template is not None:
             statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
-        with self.connect() as connection:
-            connection.execute(statement)
+        self._maintain(statement)
         return self.url_of(name)
 
     def drop_database(self, name: str) -> None:
         """Drop a database and end whoever is connected to it."""
-        with self.connect() as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        self._maintain(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def start(self) -> None:
         """Start it (again) on the same data and port; returns when it answers."""
@@ -90,18 +90,31 @@ class Postgres:
         self.server.start([*program, *options])
         wait_until(self._answers, within=30, what=f"PostgreSQL (log: {self.log})")
 
+    def close(self) -> None:
+        """Give the kept connection back."""
+        if self._maintenance is not None:
+            self._maintenance.close()
+            self._maintenance = None
+
     def stop(self) -> None:
         """Stop it as an administrator would: sessions are ended, everything is on disk."""
+        self.close()
         self.server.stop(signal.SIGINT)
 
     def kill(self) -> None:
         """Crash it: SIGQUIT ends every session without a word and the next start recovers from the log."""
+        self.close()
         self.server.stop(signal.SIGQUIT)
 
     def restart(self) -> None:
         """Stop and start."""
         self.stop()
         self.start()
+
+    def _maintain(self, statement: sql.Composed) -> None:
+        if self._maintenance is None:
+            self._maintenance = self.connect()
+        self._maintenance.execute(statement)
 
     def _answers(self) -> bool:
         if not self.server.running():
@@ -131,6 +144,7 @@ def postgres(*, settings: Mapping[str, str] | None = None, share: Path | None = 
     try:
         yield joined
     finally:
+        joined.close()
         joined.server.leave()
 
 

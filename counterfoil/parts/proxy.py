@@ -136,13 +136,14 @@ class FaultProxy:
             if self._server is None:
                 self._socket = self._bound(self.port)
                 await self._open()
-        else:
+        elif fault is Fault.STALL:
             self._passing.clear()
-        if fault is Fault.REFUSE:
+        else:
             if self._server is not None:
                 self._server.close()
                 self._server = None
             self._cut_all()
+            self._passing.set()  # what was stalled finds its connection cut, and ends
 
     def _cut_all(self) -> None:
         for connection in list(self._connections):
@@ -151,9 +152,7 @@ class FaultProxy:
     async def _finish(self) -> None:
         mine = asyncio.current_task()
         tasks = [task for task in asyncio.all_tasks() if task is not mine]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = _Connection(self, writer)

@@ -29,15 +29,19 @@ def migrated_template(server: Postgres, *, ledger: str = "test") -> str:
 
     name = f"template_{ledger}"
     building = f"{name}_building"
+    if ledger in server.templates:
+        return name
     with server.connect() as connection:
         connection.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
         if connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone() is not None:
+            server.templates.add(ledger)
             return name
         server.drop_database(building)
         initialise(server.create_database(building), ledger=ledger)
         rename = sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(building), sql.Identifier(name))
         connection.execute(rename)
         connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(name)))
+    server.templates.add(ledger)
     return name
 
 
