@@ -91,10 +91,12 @@ def _proves_nothing(kind: type) -> bool:
 
 def _with_all_below(kind: type) -> Iterator[type]:
     """The class and every class that derives from it, as far as it is imported."""
-    waiting: list[type] = [kind]
-    seen: set[type] = {kind}
+    waiting = [kind]
+    seen = {kind}
     while waiting:
-        yield (one := waiting.pop())
-        new: list[type] = [below for below in one.__subclasses__() if below not in seen]
+        one = waiting.pop()
+        yield one
+        derived: list[type] = one.__subclasses__()
+        new = [kind for kind in derived if kind not in seen]
         seen.update(new)
         waiting += new

@@ -23,7 +23,7 @@ class Value:
         dataclass(frozen=True, kw_only=kw_only, eq=eq)(cls)
 
 
-class Declared(Value):
+class Declared(Value, eq=False):
     """A value that a user writes in a module: what is wrong with it is a DeclarationError while that module is imported."""
 
     def __init_subclass__(cls, *, kw_only: bool = False, eq: bool = True) -> None:
