@@ -68,7 +68,7 @@ def entity_text(key: Key) -> str:
         if text[0] in "(\\":
             text = "\\" + text
     if len(text.encode()) > ENTITY_BYTES:
-        raise Refused(Reason.KEY_NOT_ALLOWED)
+        raise Refused(Reason.KEY_TOO_LONG)
     return text
 
 
