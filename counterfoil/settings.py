@@ -44,8 +44,8 @@ class SettingsError(CounterfoilError):
         super().__init__(f"{len(wrong)} of the settings cannot be used:{lines}")
 
 
-def _duration(value: object) -> object:
-    """Accept seconds and "7d"; anything else is refused without being repeated in the error."""
+def duration(value: object) -> timedelta:
+    """A timedelta from seconds or from "7d"; raises ValueError, which does not repeat what was given."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e10:
@@ -91,7 +91,7 @@ def _brokers(value: str) -> str:
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(0))]
+Duration = Annotated[timedelta, BeforeValidator(duration), Field(gt=timedelta(0))]
 Table = Annotated[dict[str, str], NoDecode, BeforeValidator(_table)]
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 Whole = Annotated[int, Field(ge=1)]

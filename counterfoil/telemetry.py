@@ -37,7 +37,7 @@ class Fields(TypedDict, total=False):
     revision: int
     reason: str
     kind: str
-    redelivery: bool
+    redelivered: bool
     copy: bool
     ledger: str
     topic: str

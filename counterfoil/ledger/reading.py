@@ -5,7 +5,7 @@ Nothing here holds a payload, an entity or the bytes of a record, so nothing tha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -203,12 +203,6 @@ def passed(connection: Connection, places: Sequence[tuple[str, int, int]], since
     if not places:
         return []
     return [Passed(*row) for row in connection.execute(statements.acknowledged_after(places, since))]
-
-
-def partitions_until(connection: Connection) -> dict[str, date]:
-    """For each table by time, the last day (UTC) that has a partition."""
-    found = connection.execute(statements.partitions_until())
-    return {parent: date(int(day[:4]), int(day[4:6]), int(day[6:])) for parent, day in found}
 
 
 def ledger_now(connection: Connection) -> datetime:

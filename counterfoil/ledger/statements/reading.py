@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, TextClause, func, select, text, true, values
+from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, func, select, true, values
 from sqlalchemy import column as named
 
 from counterfoil.core.states import FINAL, State
@@ -123,9 +123,9 @@ def entity_of(number: int) -> Select[Any]:
 
 def acknowledged_after(places: Sequence[tuple[str, int, int]], since: datetime) -> Select[Any]:
     """For each (topic, partition, offset): the first commit that passed it."""
-    asked = values(
-        named("topic", String), named("partition", Integer), named("record_offset", BigInteger), name="asked"
-    ).data(list(places))
+    asked = values(named("topic", String), named("partition", Integer), named("record_offset", BigInteger), name="asked").data(
+        list(places)
+    )
     first = (
         select(acknowledged.c.up_to, acknowledged.c.at, acknowledged.c.session)
         .where(
@@ -145,14 +145,7 @@ def acknowledged_after(places: Sequence[tuple[str, int, int]], since: datetime) 
 
 def standing_counts() -> Select[Any]:
     """How many unfinished operations stand where: by type and state, off the index of what is due."""
-    counted = select(operation.c.type, state.c.state, func.count().label("count"), func.min(operation.c.created_at).label("oldest"))
+    counted = select(
+        operation.c.type, state.c.state, func.count().label("count"), func.min(operation.c.created_at).label("oldest")
+    )
     return counted.select_from(JOINED).where(state.c.due_at.is_not(None)).group_by(operation.c.type, state.c.state)
-
-
-def partitions_until() -> TextClause:
-    """The last day (UTC) for which each table by time has a partition; the day is the end of the partition's name."""
-    return text("""
-        SELECT parent.relname AS parent, max(right(child.relname, 8)) AS day
-        FROM pg_inherits JOIN pg_class child ON child.oid = inhrelid JOIN pg_class parent ON parent.oid = inhparent
-        JOIN pg_namespace n ON n.oid = parent.relnamespace
-        WHERE n.nspname = 'counterfoil' AND parent.relname IN ('event', 'published') GROUP BY 1""")
