@@ -33,3 +33,15 @@ UNFINISHED: Final = frozenset(State) - FINAL
 WAITING: Final = frozenset({State.QUEUED, State.RETRY_WAIT})
 #: Waiting for a person.
 EXCEPTIONS: Final = frozenset({State.QUARANTINED, State.MANUAL_REVIEW})
+
+#: What the due time of an operation means in each state that can still move: none of them is forgotten (D14).
+DUE: Final = {
+    State.QUEUED: "its command record is sent again, or its record's hold is over",
+    State.RUNNING: "the worker's lease or the attempt's run time is over",
+    State.RETRY_WAIT: "its command record is sent again, or its record's hold is over",
+    State.AWAITING_CONFIRMATION: "the next probe; without a probe: sent again under its key, or a person's turn",
+    State.SUCCEEDED: "the next probe; none where it is final",
+    State.QUARANTINED: "the promised review",
+    State.MANUAL_REVIEW: "the promised review",
+    State.COMPENSATING: "a look at the linked operation",
+}
