@@ -7,13 +7,12 @@ decoding takes any bytes and answers or raises Undecodable. Neither ever prints 
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from fastavro import schemaless_writer
 
 from counterfoil.core.errors import Refused, Undecodable
-from counterfoil.core.operation_type import Operations, OperationType
+from counterfoil.core.operation_type import OperationType
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Record
 from counterfoil.schemas.definition import Definition, read_definition
@@ -95,35 +94,6 @@ class Contract(Generic[R]):
         except Fault as fault:
             reason, path = fault.reason, fault.path
         raise Refused(reason, path=path or None, subject=self.subject)
-
-
-class Contracts:
-    """The contracts of all types of a ledger, each compiled at first use. Thread safe."""
-
-    def __init__(self, operations: Operations, lock: Path | None = None) -> None:
-        self._types: dict[str, OperationType[Any]] = {each.name: each for each in operations.types}
-        self._lock_path = lock
-        self._made: dict[str, Contract[Any]] = {}
-        self._guard = Lock()
-
-    def of(self, type: str) -> Contract[Any]:  # noqa: A002  # the word of the vocabulary
-        """The contract of the type with this name; Undecodable (unknown_type) where none is installed."""
-        if (made := self._made.get(type)) is not None:
-            return made
-        if (declared := self._types.get(type)) is None:
-            raise Undecodable(Reason.UNKNOWN_TYPE)
-        with self._guard:
-            if type not in self._made:
-                self._made[type] = contract_of(declared, self._lock_path)
-        return self._made[type]
-
-    @property
-    def state(self) -> StateContract:
-        """The codec of state records, with the id that the lock of these types names."""
-        first = next(iter(self._types.values()), None)
-        if first is None and self._lock_path is None:
-            raise Refused(Reason.CONTRACT_MISSING, subject="registry.lock")
-        return state_contract(find_lock(first.contract if first else Path.cwd(), self._lock_path))
 
 
 @lru_cache(maxsize=1024)

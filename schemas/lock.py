@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.core.errors import Refused
+from counterfoil.core.operation_type import Operations
 from counterfoil.core.reasons import Reason
-from counterfoil.schemas.definition import Definition
+from counterfoil.schemas.definition import Definition, read_definition
+from counterfoil.schemas.fit import fitted
 from counterfoil.schemas.frame import LARGEST_ID
+from counterfoil.schemas.system import state_definition
 
 FILE = "registry.lock"
 _NEXT = "next-id"  # a hyphen: no subject can have this name
@@ -64,16 +67,52 @@ class RegistryLock:
         return RegistryLock({**self.entries, definition.subject: made}, self.next_id + 1)
 
 
+def shared_lock(operations: Operations, override: Path | None = None) -> Path:
+    """The one lock of all these types, whether it exists or is still to be written.
+
+    The setting's, else the nearest `registry.lock` above the contracts, else one in the folder that holds them all. Refused
+    where the contracts would not find the same one: then only the setting `registry_lock` can say which is meant.
+    """
+    contracts = [each.contract for each in operations.types]
+    if override is not None or not contracts:
+        return override or Path(FILE).absolute()
+    found = {_nearest(each) for each in contracts}
+    if len(found) > 1:
+        raise Refused(Reason.CONTRACT_MISMATCH, subject=f"the contracts do not share one {FILE}: set registry_lock")
+    return found.pop() or Path(os.path.commonpath([each.parent for each in contracts])) / FILE
+
+
+def ensure_lock(operations: Operations, override: Path | None = None, *, renew: bool = False) -> list[Path]:
+    """Gives every contract that has none a line with the next local id, the system's own included; the locks as they stand.
+
+    The same types and the same file give the same ids in every run. Refused where a payload does not fit its contract, or where
+    a contract changed and `renew` is not given.
+    """
+    path = shared_lock(operations, override)
+    before = read_lock(path) if path.is_file() else RegistryLock()
+    wanted = {state_definition().subject: state_definition()}
+    for each in operations.types:
+        definition = read_definition(each.contract)
+        fitted(definition.shape, each.payload)
+        if wanted.setdefault(definition.subject, definition).sha256 != definition.sha256:
+            raise Refused(Reason.CONTRACT_MISMATCH, subject=f"{definition.subject}: two files, two contents")
+    after = before
+    for _, definition in sorted(wanted.items()):
+        after = after.with_local(definition, renew=renew)
+    if after != before:
+        write_lock(after, path)
+    return [path]
+
+
 def find_lock(contract: Path, override: Path | None = None) -> Path:
     """The lock of a contract: the setting's, else the nearest `registry.lock` in its folder or above; Refused without one."""
     if override is not None:
         if not override.is_file():
             raise Refused(Reason.CONTRACT_MISSING, subject=override.name)
         return override
-    for folder in contract.parents:
-        if (candidate := folder / FILE).is_file():
-            return candidate
-    raise Refused(Reason.CONTRACT_MISSING, subject=FILE)
+    if (found := _nearest(contract)) is None:
+        raise Refused(Reason.CONTRACT_MISSING, subject=FILE)
+    return found
 
 
 def read_lock(path: Path) -> RegistryLock:
@@ -107,6 +146,10 @@ def write_lock(lock: RegistryLock, path: Path) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text("\n".join(lines) + "\n", "utf-8")
     os.replace(beside, path)
+
+
+def _nearest(contract: Path) -> Path | None:
+    return next((each for each in (folder / FILE for folder in contract.parents) if each.is_file()), None)
 
 
 def _locked(subject: str, table: dict[str, Any]) -> Locked:

@@ -6,18 +6,16 @@ byte against fastavro. Read, by sweep and audit, with the same bounds as a paylo
 
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterfoil.core.errors import Undecodable
 from counterfoil.core.reasons import Reason
-from counterfoil.schemas.definition import Definition, read_definition
 from counterfoil.schemas.frame import frame, framed_id
 from counterfoil.schemas.lock import RegistryLock
 from counterfoil.schemas.reader import compile_reader
 from counterfoil.schemas.scalars import EPOCH, Fault
+from counterfoil.schemas.system import state_definition
 
-SYSTEM = Path(__file__).parent / "avro"
 MAX_BYTES = 64 * 1024
 
 
@@ -101,12 +99,6 @@ class StateContract:
         if at != len(value) or values[5] not in self._states:
             raise Undecodable(Reason.UNDECODABLE_VALUE, self._names[len(values)] if at < 0 else None)
         return StateRecord._make(values)
-
-
-@lru_cache(maxsize=1)
-def state_definition() -> Definition:
-    """The contract of state records, one of the system's own subjects."""
-    return read_definition(SYSTEM / "state_record.avsc")
 
 
 def _varint(value: int) -> bytes:
