@@ -145,10 +145,9 @@ def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequ
     locked = lock(connection, numbers)
     decided = []
     for number, standing in locked.standings.items():
-        move = decisions.not_admissible(rules, standing, locked.now)
+        move = decisions.not_admissible(rules, standing, now=locked.now)
         if move is None:
             left[number] = Why.NOT_DUE
         else:
             decided.append(Decided(standing, locked.facts[number], move))
     writer.write(connection, locked.now, decided)
-

@@ -32,9 +32,7 @@ def send_due(connection: Connection, writer: Writer, *, limit: int, resend_after
     return sum(_send_due(connection, writer, road, limit, resend_after) for road in _ROADS)
 
 
-def _send_due(
-    connection: Connection, writer: Writer, road: tuple[str, str, str], limit: int, resend_after: timedelta
-) -> int:
+def _send_due(connection: Connection, writer: Writer, road: tuple[str, str, str], limit: int, resend_after: timedelta) -> int:
     waiting, topic, kind = road
     asked = {"d_state": waiting, "d_road": topic, "d_ledger": writer.ledger.name, "d_limit": limit}
     rows = connection.execute(SEND_DUE, asked).all()
@@ -71,9 +69,7 @@ def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[st
     asked = {"d_types": Array(rules_by_type), "d_limit": limit}
     rows = connection.execute(LEASES, asked).all()
     over = {row.number: bool(row.lease_over) for row in rows if row.lease_over or row.time_over}
-    _look_later(
-        connection, [(row.number, min(row.lease_until, row.attempt_until)) for row in rows if row.number not in over]
-    )
+    _look_later(connection, [(row.number, min(row.lease_until, row.attempt_until)) for row in rows if row.number not in over])
     locked = lock(connection, over)
     decided = []
     for number, standing in locked.standings.items():
@@ -85,7 +81,7 @@ def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[st
 
 
 def resend_unprobed(
-    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int, look_again: timedelta, jitter: float
+    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int, look_again: timedelta
 ) -> int:
     """Sends again, under the same key, what nobody can probe and the sink's key makes harmless; answers how many.
 
@@ -97,7 +93,7 @@ def resend_unprobed(
     decided, later = [], []
     for number, standing in locked.standings.items():
         rules = rules_by_type[locked.facts[number].type]
-        move = decisions.send_again(rules, standing, now=locked.now, jitter=jitter)
+        move = decisions.send_again(rules, standing, now=locked.now)
         if move is None:
             later.append((number, locked.now + look_again))
         else:

@@ -43,8 +43,10 @@ def current(connection: Connection) -> str | None:
     return context.get_current_revision()
 
 
-def initialise(url: str, *, ledger: str) -> None:
+def initialise(url: str, *, ledger: str, state_schema: int = 1) -> None:
     """Creates or migrates the ledger in this database and writes its name. The same again changes nothing.
+
+    `state_schema` is the id that `registry.lock` gives the state record's schema; a new one replaces the old.
 
     Raises Refused where the name is not one ([a-z][a-z0-9_-]{0,39}), or where the database already holds a ledger of another name.
     """
@@ -58,14 +60,16 @@ def initialise(url: str, *, ledger: str) -> None:
             command.upgrade(config, "head")
             connection.commit()
         with engine.begin() as connection:
-            _write_identity(connection, ledger)
+            _write_identity(connection, ledger, state_schema)
     finally:
         engine.dispose()
 
 
-def _write_identity(connection: Connection, ledger: str) -> None:
+def _write_identity(connection: Connection, ledger: str, state_schema: int) -> None:
     for name, value in (("ledger", ledger), ("epoch", "0")):
         connection.execute(insert(setting).values(name=name, value=value).on_conflict_do_nothing())
+    schema = insert(setting).values(name="state_schema", value=str(state_schema))
+    connection.execute(schema.on_conflict_do_update(index_elements=["name"], set_={"value": schema.excluded.value}))
     connection.execute(insert(digest_secret).values(id=1, value=secrets.token_bytes(32)).on_conflict_do_nothing())
     there = connection.execute(setting.select().where(setting.c.name == "ledger")).one().value
     if there != ledger:

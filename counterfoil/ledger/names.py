@@ -17,11 +17,13 @@ class Ledger(NamedTuple):
     epoch: int
     secret_id: int
     secret: bytes
+    state_schema: int  #: schema id of the ledger's state records
 
     def __repr__(self) -> str:
         return f"Ledger(name={self.name!r}, epoch={self.epoch}, secret_id={self.secret_id})"
 
 
+_NAMES = ("ledger", "epoch", "state_schema")
 _known: WeakKeyDictionary[Engine, Ledger] = WeakKeyDictionary()
 
 
@@ -37,12 +39,14 @@ def ledger_of(connection: Connection) -> Ledger:
 def _read(connection: Connection) -> Ledger:
     try:
         with connection.begin_nested():
-            rows = connection.execute(select(setting.c.name, setting.c.value).where(setting.c.name.in_(("ledger", "epoch"))))
+            rows = connection.execute(select(setting.c.name, setting.c.value).where(setting.c.name.in_(_NAMES)))
             said = {name: value for name, value in rows}
-            newest = connection.execute(select(digest_secret.c.id, digest_secret.c.value).order_by(digest_secret.c.id.desc()).limit(1))
+            newest = connection.execute(
+                select(digest_secret.c.id, digest_secret.c.value).order_by(digest_secret.c.id.desc()).limit(1)
+            )
             secret = newest.one_or_none()
     except exc.ProgrammingError:
         raise Refused(Reason.LEDGER_NOT_INITIALISED) from None
-    if "ledger" not in said or secret is None:
+    if len(said) < len(_NAMES) or secret is None:
         raise Refused(Reason.LEDGER_NOT_INITIALISED)
-    return Ledger(said["ledger"], int(said.get("epoch", "0")), int(secret[0]), bytes(secret[1]))
+    return Ledger(said["ledger"], int(said["epoch"]), int(secret[0]), bytes(secret[1]), int(said["state_schema"]))

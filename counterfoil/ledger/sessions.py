@@ -12,9 +12,7 @@ from sqlalchemy import Connection, insert, update
 from .tables import ledger_time, worker
 
 
-def open_session(
-    connection: Connection, role: str, name: str, lease: timedelta, capable: Mapping[str, Any] | None = None
-) -> int:
+def open_session(connection: Connection, role: str, name: str, lease: timedelta, capable: Mapping[str, Any] | None = None) -> int:
     """A new session of a `worker`, `relay` or `reconciler`; answers its number."""
     statement = (
         insert(worker)
@@ -45,5 +43,7 @@ def heartbeat(connection: Connection, session: int, lease: timedelta) -> datetim
 def close_session(connection: Connection, session: int) -> None:
     """Ends the lease at once: what the session still holds is due now."""
     connection.execute(
-        update(worker).where(worker.c.id == session, worker.c.stopped_at.is_(None)).values(stopped_at=ledger_time, lease_until=ledger_time)
+        update(worker)
+        .where(worker.c.id == session, worker.c.stopped_at.is_(None))
+        .values(stopped_at=ledger_time, lease_until=ledger_time)
     )

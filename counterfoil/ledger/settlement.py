@@ -16,7 +16,7 @@ from ..core.standing import Rules, Standing
 from ..core.states import State
 from .moves import Decided, Locked, Noted, Writer, lock
 
-__all__ = ["Locked", "Result", "holds", "lock", "save"]
+__all__ = ["Locked", "Result", "evidence", "holds", "lock", "save"]
 
 
 class Result(NamedTuple):
@@ -30,10 +30,7 @@ class Result(NamedTuple):
 def holds(standing: Standing | None, session: int, attempt: int) -> bool:
     """Whether this session's attempt still is the one that runs."""
     return (
-        standing is not None
-        and standing.state is State.RUNNING
-        and standing.session == session
-        and standing.attempt == attempt
+        standing is not None and standing.state is State.RUNNING and standing.session == session and standing.attempt == attempt
     )
 
 
@@ -64,12 +61,12 @@ def save(
             detail = {"cause": move.cause} if move.cause else None
             decided.append(Decided(standing, facts, move, answered.receipt, key, detail))
         else:
-            kept.append(Noted.of(number, move, answered.attempt, _evidence(answered)))
+            kept.append(Noted.of(number, move, answered.attempt, evidence(answered)))
     writer.write(connection, locked.now, decided)
     writer.tell(connection, kept)
     return became
 
 
-def _evidence(answered: Answered) -> dict[str, str] | None:
+def evidence(answered: Answered) -> dict[str, str] | None:
     receipt = answered.receipt
     return {"remote_id": receipt.remote_id} if receipt is not None and receipt.remote_id else None

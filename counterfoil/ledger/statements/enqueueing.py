@@ -65,7 +65,9 @@ sent AS (
 
 def accept(*, sent: bool) -> TextClause:
     """Writes new operations and answers (number, operation_id) of those that were new. `sent`: with a command record."""
-    words = _ACCEPT.replace("SENT", _SENT if sent else "").replace(":e_sent * now", "now" if sent else "CAST(NULL AS timestamptz)")
+    words = _ACCEPT.replace("SENT", _SENT if sent else "").replace(
+        ":e_sent * now", "now" if sent else "CAST(NULL AS timestamptz)"
+    )
     return text(words).bindparams(*(column(name, element) for name, element in ACCEPTED.items()))
 
 

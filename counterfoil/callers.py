@@ -1,0 +1,133 @@
+"""What callers ask about their operations and do to them: status, cancel, and the outcome of work that another program did.
+
+On the caller's own connection, in the caller's own transaction; nothing here commits.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from .core import decisions
+from .core.decisions import Answered, Ask, Move, TooLate
+from .core.effect import DoneElsewhere
+from .core.errors import Outcome, Permanent, Refused, Temporary
+from .core.identity import result_key
+from .core.operation_type import OperationType
+from .core.outcomes import AttemptOutcome
+from .core.reasons import Reason
+from .core.records import OperationId, Receipt
+from .core.standing import Rules
+from .core.status import Cancelled, Recorded, Status
+from .enqueue import Caller, check_text, connection_of
+from .ledger import standing
+from .ledger.arrays import prepare
+from .ledger.moves import Decided, Noted, lock
+from .ledger.names import ledger_of
+from .ledger.settlement import evidence
+from .reporting import writer_of
+from .settings import load_operations, read_settings
+
+_NO_TIME = timedelta(0)
+
+
+def status(caller: Caller, operation_id: OperationId) -> Status:
+    """Where an operation stands, as this transaction sees it. Raises Refused (unknown_operation)."""
+    found = standing.status_of(connection_of(caller), operation_id)
+    if found is None:
+        raise Refused(Reason.UNKNOWN_OPERATION, subject=str(operation_id))
+    return found
+
+
+def statuses(caller: Caller, *, correlation_id: str) -> Sequence[Status]:
+    """All operations of one correlation_id, in the order in which they were accepted."""
+    return standing.statuses_of(connection_of(caller), correlation_id)
+
+
+def cancel(caller: Caller, operation_id: OperationId, *, reason: str) -> Cancelled:
+    """Cancels what has certainly had no effect, and asks for it where that is not known yet. The actor is the database login.
+
+    `reason` is for people: 1 to 500 characters. Raises Refused.
+    """
+    connection = connection_of(caller)
+    _check_reason(operation_id, reason)
+    writer = writer_of(ledger_of(connection))
+    number = _number_of(connection, operation_id)
+    locked = lock(connection, [number])
+    stands = locked.standings[number]
+    decided = decisions.cancel(stands)
+    if isinstance(decided, TooLate):
+        return Cancelled.TOO_LATE
+    detail = {"actor": _actor(connection), "why": reason}
+    if isinstance(decided, Ask):
+        note = Noted(number, decided.kind, decided.reason, stands.attempt, detail, due_now=decided.due_now)
+        writer.tell(connection, [note])
+        return Cancelled.ASKED
+    writer.write(connection, locked.now, [Decided(stands, locked.facts[number], decided, detail=detail)])
+    return Cancelled.NOW
+
+
+def record_outcome(
+    caller: Caller, operation_id: OperationId, answer: Receipt | Outcome, *, attempt: int | None = None
+) -> Recorded:
+    """Records what became of work that another program did (`DoneElsewhere`), or a late callback of a sink.
+
+    `attempt` None means the latest. COUNTED changed the state; KEPT is evidence only. Raises Refused.
+    """
+    connection = connection_of(caller)
+    number = _number_of(connection, operation_id)
+    locked = lock(connection, [number])
+    stands, facts = locked.standings[number], locked.facts[number]
+    declared = _declared(facts.type)
+    answered = _answered(declared, stands.attempt if attempt is None else attempt, answer)
+    rules = Rules.of(declared, send_grace=_NO_TIME, in_ledger_time=_NO_TIME)
+    sampled = decisions.is_sampled(facts.operation_id, rules.share)
+    decided = decisions.record_outcome(rules, stands, answered, sampled=sampled)
+    writer = writer_of(ledger_of(connection))
+    if isinstance(decided, Move):
+        writer.write(connection, locked.now, [Decided(stands, facts, decided, answered.receipt, result_key(operation_id))])
+        return Recorded.COUNTED
+    writer.tell(connection, [Noted.of(number, decided, answered.attempt, evidence(answered))])
+    return Recorded.KEPT
+
+
+def _number_of(connection: Connection, operation_id: OperationId) -> int:
+    prepare(connection)
+    number = standing.number_of(connection, operation_id) if isinstance(operation_id, UUID) else None
+    if number is None:
+        raise Refused(Reason.UNKNOWN_OPERATION, subject=str(operation_id)[:40])
+    return number
+
+
+def _declared(name: str) -> OperationType[Any]:
+    """The declaration of a type, from the operations that the settings name."""
+    found = load_operations(read_settings().operations).find(name)
+    if found is None:
+        raise Refused(Reason.UNKNOWN_TYPE, subject=name)
+    return found
+
+
+def _answered(declared: OperationType[Any], attempt: int, answer: Receipt | Outcome) -> Answered:
+    if isinstance(answer, Receipt):
+        return Answered(attempt, AttemptOutcome.DONE, Reason.RECEIPT.value, answer)
+    if isinstance(answer, Temporary):
+        return Answered(attempt, AttemptOutcome.TEMPORARY, Reason.TEMPORARY_FAILURE.value, retry_after=answer.retry_after)
+    if isinstance(answer, Permanent):
+        codes = declared.effect.codes if isinstance(declared.effect, DoneElsewhere) else declared.effect.errors.codes
+        reason = answer.code if answer.code in codes else Reason.PERMANENT_FAILURE.value
+        return Answered(attempt, AttemptOutcome.PERMANENT, reason)
+    if isinstance(answer, Outcome):
+        return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.UNCERTAIN_ANSWER.value)
+    raise Refused(Reason.WRONG_ANSWER, subject=declared.name)
+
+
+def _actor(connection: Connection) -> str:
+    return str(connection.execute(text("SELECT session_user")).scalar_one())
+
+
+def _check_reason(operation_id: OperationId, reason: str) -> None:
+    check_text(str(operation_id)[:40], "reason", reason, 500)
+    if not reason.strip():
+        raise Refused(Reason.MISSING_FIELD, path="reason", subject=str(operation_id)[:40])

@@ -1,0 +1,233 @@
+"""Enqueue: operations accepted on the caller's own connection, in the caller's own transaction. Nothing here commits.
+
+Everything is checked while the caller still has a stack trace: what is accepted here, Avro, Kafka and PostgreSQL accept. No error
+says a value, only the path of the field and what to do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from .core import decisions, identity
+from .core.chain import event_content
+from .core.decisions import First
+from .core.errors import Refused
+from .core.operation_type import OperationType
+from .core.order import LatestWins
+from .core.reasons import Reason
+from .core.records import Key, OperationId, Record
+from .core.shards import shard
+from .core.standing import Rules
+from .ledger import accepting
+from .ledger.accepting import Accepted, Common
+from .ledger.names import Ledger, ledger_of
+from .schemas.contract import contract_of
+from .telemetry import current_traceparent
+
+R = TypeVar("R", bound=Record)
+Caller = Connection | Session  #: an AsyncSession: `await session.run_sync(lambda s: enqueue(s, ...))`
+
+#: How many operations one statement accepts. Memory stays bounded however long the iterable is.
+CHUNK = 1000
+#: After this a queued operation's record is looked for, in case it was lost.
+RESEND_AFTER = timedelta(seconds=60)
+_NO_TIME = timedelta(0)
+
+
+def enqueue(
+    caller: Caller,
+    type: OperationType[R],  # noqa: A002  # the word of the vocabulary
+    payload: R,
+    *,
+    not_before: datetime | None = None,
+    correlation_id: str | None = None,
+) -> OperationId:
+    """Accepts one operation in the caller's transaction and answers its id. The same content twice is one operation.
+
+    `not_before` (aware) is the earliest admission. Raises Refused; nothing is written then.
+    """
+    connection = connection_of(caller)
+    ledger = ledger_of(connection)
+    common = _common(type, not_before, correlation_id)
+    return _accept(connection, ledger, type, common, [payload])[0]
+
+
+def enqueue_many(
+    caller: Caller,
+    type: OperationType[R],  # noqa: A002
+    payloads: Iterable[R],
+    *,
+    not_before: datetime | None = None,
+    correlation_id: str | None = None,
+) -> Sequence[OperationId]:
+    """Accepts all of them or, raising Refused, none; answers their ids in the order given. Streams: any number of payloads."""
+    connection = connection_of(caller)
+    ledger = ledger_of(connection)
+    common = _common(type, not_before, correlation_id)
+    ids: list[OperationId] = []
+    with connection.begin_nested():
+        for chunk in _chunks(payloads):
+            ids.extend(_accept(connection, ledger, type, common, chunk))
+    return ids
+
+
+def operation_id(caller: Caller, type: OperationType[R], payload: R) -> OperationId:  # noqa: A002
+    """The id that this payload has, enqueued or not. `caller` gives the ledger's name, a part of the id."""
+    ledger = ledger_of(connection_of(caller))
+    return identity.operation_id(ledger.name, type.name, _named(type, payload).identity)
+
+
+class Prepared(NamedTuple):
+    """Operations checked and encoded for one ledger, to be written later by `enqueue_prepared`."""
+
+    ledger: Ledger
+    common: Common
+    rows: Sequence[Accepted]
+
+    def __repr__(self) -> str:
+        return f"Prepared({self.common.type}, {len(self.rows)} operations)"
+
+
+def prepare(caller: Caller, type: OperationType[R], payloads: Iterable[R], **options: Any) -> Prepared:  # noqa: A002
+    """Checks and encodes without writing, so that a caller's transaction can be short. Takes the options of `enqueue`."""
+    ledger = ledger_of(connection_of(caller))
+    common = _common(type, options.get("not_before"), options.get("correlation_id"))
+    return Prepared(ledger, common, _rows(ledger, type, payloads))
+
+
+def enqueue_prepared(caller: Caller, prepared: Prepared) -> Sequence[OperationId]:
+    """Accepts prepared operations: all of them or none, in the order given."""
+    connection = connection_of(caller)
+    rows = prepared.rows
+    with connection.begin_nested():
+        for start in range(0, len(rows), CHUNK):
+            _write(connection, prepared.ledger, prepared.common, rows[start : start + CHUNK])
+    return [OperationId(row.operation_id) for row in rows]
+
+
+def connection_of(caller: Caller) -> Connection:
+    """The caller's connection. Raises Refused for an async one, and for one that commits by itself."""
+    if isinstance(caller, Session):
+        connection = caller.connection()
+    elif isinstance(caller, Connection):
+        connection = caller
+    else:
+        raise Refused(Reason.CALLER_NOT_SYNC)
+    if getattr(connection.connection.driver_connection, "autocommit", False):
+        raise Refused(Reason.NO_TRANSACTION)
+    return connection
+
+
+class _Names(NamedTuple):
+    identity: Key
+    entity: Key
+    version: str | None
+
+
+def _named(type: OperationType[R], payload: R) -> _Names:  # noqa: A002
+    """What the declared order says of a payload. A failure of the user's function is a refusal, without its text."""
+    if not isinstance(payload, type.payload):
+        raise Refused(Reason.WRONG_TYPE, subject=type.name)
+    order: Any = type.order
+    try:
+        if isinstance(order, LatestWins):
+            entity, version = order.entity(payload), order.version(payload)
+        else:
+            called, version = order.identity(payload), None
+            entity = called if order.entity is None else order.entity(payload)
+    except Exception:
+        raise Refused(Reason.KEY_NOT_ALLOWED, subject=type.name) from None
+    if isinstance(order, LatestWins):
+        return _Names(identity.versioned(entity, version), entity, str(identity.version_number(version)))
+    return _Names(called, entity, None)
+
+
+def _rows(ledger: Ledger, type: OperationType[R], payloads: Iterable[R]) -> list[Accepted]:  # noqa: A002
+    contract, secret = contract_of(type), ledger.secret
+    rows = []
+    for payload in payloads:
+        named = _named(type, payload)
+        value, canonical = contract.encode_both(payload)
+        digest = identity.keyed_digest(secret, canonical)
+        entity = identity.entity_text(named.entity)
+        key = entity.encode()
+        rows.append(
+            Accepted(
+                identity.operation_id(ledger.name, type.name, named.identity),
+                entity,
+                named.version,
+                digest,
+                value,
+                sha256(value).digest(),
+                event_content(secret, "accepted", "accepted", digest),
+                shard(key),
+                key,
+            )
+        )
+    return rows
+
+
+def _accept(
+    connection: Connection,
+    ledger: Ledger,
+    type: OperationType[R],
+    common: Common,
+    payloads: Sequence[R],  # noqa: A002
+) -> list[OperationId]:
+    rows = _rows(ledger, type, payloads)
+    _write(connection, ledger, common, rows)
+    return [OperationId(row.operation_id) for row in rows]
+
+
+def _write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence[Accepted]) -> None:
+    distinct: dict[UUID, Accepted] = {}
+    for row in rows:
+        if distinct.setdefault(row.operation_id, row).digest != row.digest:
+            raise Refused(Reason.IDENTITY_CONFLICT, subject=str(row.operation_id))
+    new = accepting.write(connection, ledger, common, list(distinct.values()))
+    if len(new) < len(distinct):
+        _check_there(connection, ledger, [row for row in distinct.values() if row.operation_id not in new])
+
+
+def _check_there(connection: Connection, ledger: Ledger, rows: Sequence[Accepted]) -> None:
+    """Operations that the ledger held before must have this content, in one of their revisions (S21)."""
+    held = accepting.there(connection, rows)
+    for row in rows:
+        there = held.get(row.operation_id)
+        if there is None or not (there.same_bytes or there.digest == row.digest):
+            raise Refused(Reason.IDENTITY_CONFLICT, subject=str(row.operation_id))
+
+
+def _common(type: OperationType[Any], not_before: datetime | None, correlation_id: str | None) -> Common:  # noqa: A002
+    if not_before is not None and not_before.tzinfo is None:
+        raise Refused(Reason.NAIVE_DATETIME, path="not_before", subject=type.name)
+    if correlation_id is not None:
+        check_text(type.name, "correlation_id", correlation_id, 255)
+    return Common(type.name, _first(type), not_before, correlation_id, current_traceparent())
+
+
+def _first(type: OperationType[Any]) -> First:  # noqa: A002
+    rules = Rules.of(type, send_grace=_NO_TIME, in_ledger_time=_NO_TIME)
+    return decisions.first_due(rules, resend_after=RESEND_AFTER)
+
+
+def check_text(subject: str, path: str, text: str, longest: int) -> None:
+    """Refuses what PostgreSQL or a header cannot carry. `longest` in characters."""
+    if not isinstance(text, str):
+        raise Refused(Reason.WRONG_TYPE, path=path, subject=subject)
+    if len(text) > longest:
+        raise Refused(Reason.TEXT_TOO_LONG, path=path, subject=subject)
+    if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise Refused(Reason.FORBIDDEN_TEXT, path=path, subject=subject)
+
+
+def _chunks(payloads: Iterable[R]) -> Iterator[list[R]]:
+    source = iter(payloads)
+    while chunk := list(islice(source, CHUNK)):
+        yield chunk
