@@ -24,7 +24,7 @@ class Contracts:
         self._guard = Lock()
 
     def of(self, type: str) -> Contract[Any]:  # noqa: A002  # the word of the vocabulary
-        """The contract of the type with this name; Undecodable (unknown_type) where none is installed, Refused where it is wrong."""
+        """The contract of the type with this name; Undecodable (unknown_type) where none is installed, Refused where wrong."""
         if (made := self._made.get(type)) is not None:
             return made
         if (declared := self._types.get(type)) is None:

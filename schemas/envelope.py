@@ -5,6 +5,7 @@ the header, and never anything else. No payload, secret or exception text is eve
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -128,13 +129,10 @@ def dead_letter_headers(source: bytes, texts: Sequence[Sequence[str]], event: in
 def parse_command(headers: Any) -> Command:
     """The headers of a command record, as confluent-kafka hands them over (None when there are none)."""
     found = _by_name(headers)
-    event_type = _text(found, "ce_type", 64)
-    if not event_type.endswith(".requested"):
-        raise Undecodable(Reason.UNDECODABLE_FRAME, "ce_type")
     return Command(
         _number(found, "cf_number"),
         _uuid(found, "ce_id"),
-        event_type[:-10],
+        _requested_type(_raw(found, "ce_type", 64)),
         _number(found, "cf_revision"),
         _text(found, "cf_key", 128),
         _number(found, "cf_event"),
@@ -188,8 +186,8 @@ def _raw(found: dict[str, Any], name: str, limit: int) -> bytes:
 
 def _text(found: dict[str, Any], name: str, limit: int) -> str:
     raw = _raw(found, name, limit)
-    text = raw.decode("ascii", "replace")
-    if not raw.isascii() or not text.isprintable():
+    text = raw.decode("latin-1")
+    if not (raw.isascii() and text.isprintable()):
         raise Undecodable(Reason.UNDECODABLE_FRAME, name)
     return text
 
@@ -201,10 +199,18 @@ def _number(found: dict[str, Any], name: str) -> int:
     return number
 
 
+@lru_cache(maxsize=256)
+def _requested_type(raw: bytes) -> str:
+    name, _, kind = _text({"ce_type": raw}, "ce_type", 64).rpartition(".")
+    if not name or kind != "requested":
+        raise Undecodable(Reason.UNDECODABLE_FRAME, "ce_type")
+    return name
+
+
 def _uuid(found: dict[str, Any], name: str) -> UUID:
     raw = _raw(found, name, 36)
-    digits = raw.replace(b"-", b"")
-    if len(raw) != 36 or len(digits) != 32 or not digits.isalnum():
+    digits = raw[:8] + raw[9:13] + raw[14:18] + raw[19:23] + raw[24:]
+    if len(raw) != 36 or not digits.isalnum():
         raise Undecodable(Reason.UNDECODABLE_FRAME, name)
     try:
         return UUID(int=int(digits, 16))

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from counterfoil.core.errors import Refused
 from counterfoil.schemas.shape import Field, Shape, mismatch
 
 _PYTHON: dict[str, type] = {
@@ -131,10 +132,8 @@ def _union(shape: Shape, hint: Any, path: str) -> Shape:
 def _fits(branch: Shape, member: Any, path: str) -> Shape | None:
     try:
         return fitted(branch, member, path)
-    except Exception as error:
-        if type(error) is not type(mismatch("", "")):
-            raise
-    return None
+    except Refused:
+        return None
 
 
 def _enum(shape: Shape, hint: Any, path: str) -> Shape:
