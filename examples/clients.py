@@ -85,7 +85,7 @@ class Psp:
     """Moves money once a key."""
 
     payments: dict[str, Paid] = field(default_factory=dict)
-    numbers: count[int] = field(default_factory=lambda: count(1))
+    numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def charge(self, card_token: str, amount: Decimal, currency: str, *, key: str, timeout: float) -> Paid:
         if timeout <= 0:
