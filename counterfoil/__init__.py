@@ -4,6 +4,7 @@ The public names: what a user declares, what an effect and a probe hand over, an
 their own transaction. Nothing is opened or read when this is imported.
 """
 
+from counterfoil.callers import cancel, record_outcome, status, statuses
 from counterfoil.core.effect import Backoff, DoneElsewhere, Effect, InLedger, InLedgerBatch, Retry
 from counterfoil.core.errors import (
     CounterfoilError,
@@ -47,6 +48,7 @@ from counterfoil.core.records import (
 from counterfoil.core.sink import ByKey, ByNature, Limits, NotAtAll, Sink
 from counterfoil.core.states import State
 from counterfoil.core.status import Cancelled, Recorded, Status
+from counterfoil.enqueue import enqueue, enqueue_many, operation_id
 from counterfoil.settings import Settings, read_settings
 from counterfoil.sinks.adapter import Adapter
 
@@ -111,8 +113,15 @@ __all__ = [
     "Unknown",
     "Unordered",
     "Version",
+    "cancel",
+    "enqueue",
+    "enqueue_many",
     "hours",
     "minutes",
+    "operation_id",
     "read_settings",
+    "record_outcome",
     "seconds",
+    "status",
+    "statuses",
 ]
