@@ -10,25 +10,25 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from .core import decisions
-from .core.decisions import Answered, Ask, Move, TooLate
-from .core.effect import DoneElsewhere
-from .core.errors import Outcome, Permanent, Refused, Temporary
-from .core.identity import result_key
-from .core.operation_type import OperationType
-from .core.outcomes import AttemptOutcome
-from .core.reasons import Reason
-from .core.records import OperationId, Receipt
-from .core.standing import Rules
-from .core.status import Cancelled, Recorded, Status
-from .enqueue import Caller, check_text, connection_of
-from .ledger import standing
-from .ledger.arrays import prepare
-from .ledger.moves import Decided, Noted, lock
-from .ledger.names import ledger_of
-from .ledger.settlement import evidence
-from .reporting import writer_of
-from .settings import load_operations, read_settings
+from counterfoil.core import decisions
+from counterfoil.core.decisions import Answered, Ask, Move, TooLate
+from counterfoil.core.effect import DoneElsewhere
+from counterfoil.core.errors import Outcome, Permanent, Refused, Temporary
+from counterfoil.core.identity import result_key
+from counterfoil.core.operation_type import OperationType
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.reasons import Reason
+from counterfoil.core.records import OperationId, Receipt
+from counterfoil.core.standing import Rules
+from counterfoil.core.status import Cancelled, Recorded, Status
+from counterfoil.enqueue import Caller, check_text, connection_of
+from counterfoil.ledger import standing
+from counterfoil.ledger.arrays import prepare
+from counterfoil.ledger.moves import Decided, Noted, lock
+from counterfoil.ledger.names import ledger_of
+from counterfoil.ledger.settlement import evidence
+from counterfoil.reporting import writer_of
+from counterfoil.settings import load_operations, read_settings
 
 _NO_TIME = timedelta(0)
 
@@ -95,7 +95,8 @@ def record_outcome(
 
 def _number_of(connection: Connection, operation_id: OperationId) -> int:
     prepare(connection)
-    number = standing.number_of(connection, operation_id) if isinstance(operation_id, UUID) else None
+    named: object = operation_id
+    number = standing.number_of(connection, operation_id) if isinstance(named, UUID) else None
     if number is None:
         raise Refused(Reason.UNKNOWN_OPERATION, subject=str(operation_id)[:40])
     return number

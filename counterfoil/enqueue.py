@@ -14,21 +14,21 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from .core import decisions, identity
-from .core.chain import event_content
-from .core.decisions import First
-from .core.errors import Refused
-from .core.operation_type import OperationType
-from .core.order import LatestWins
-from .core.reasons import Reason
-from .core.records import Key, OperationId, Record
-from .core.shards import shard
-from .core.standing import Rules
-from .ledger import accepting
-from .ledger.accepting import Accepted, Common
-from .ledger.names import Ledger, ledger_of
-from .schemas.contract import contract_of
-from .telemetry import current_traceparent
+from counterfoil.core import decisions, identity
+from counterfoil.core.chain import event_content
+from counterfoil.core.decisions import First
+from counterfoil.core.errors import Refused
+from counterfoil.core.operation_type import OperationType
+from counterfoil.core.order import LatestWins
+from counterfoil.core.reasons import Reason
+from counterfoil.core.records import Key, OperationId, Record
+from counterfoil.core.shards import shard
+from counterfoil.core.standing import Rules
+from counterfoil.ledger import accepting
+from counterfoil.ledger.accepting import Accepted, Common
+from counterfoil.ledger.names import Ledger, ledger_of
+from counterfoil.schemas.contract import contract_of
+from counterfoil.telemetry import current_traceparent
 
 R = TypeVar("R", bound=Record)
 Caller = Connection | Session  #: an AsyncSession: `await session.run_sync(lambda s: enqueue(s, ...))`
@@ -141,7 +141,7 @@ def _named(type: OperationType[R], payload: R) -> _Names:  # noqa: A002
         else:
             called, version = order.identity(payload), None
             entity = called if order.entity is None else order.entity(payload)
-    except Exception:
+    except Exception:  # noqa: BLE001  # a user's function: any error is a refusal
         raise Refused(Reason.KEY_NOT_ALLOWED, subject=type.name) from None
     if isinstance(order, LatestWins):
         return _Names(identity.versioned(entity, version), entity, str(identity.version_number(version)))
@@ -176,9 +176,9 @@ def _rows(ledger: Ledger, type: OperationType[R], payloads: Iterable[R]) -> list
 def _accept(
     connection: Connection,
     ledger: Ledger,
-    type: OperationType[R],
+    type: OperationType[R],  # noqa: A002
     common: Common,
-    payloads: Sequence[R],  # noqa: A002
+    payloads: Sequence[R],
 ) -> list[OperationId]:
     rows = _rows(ledger, type, payloads)
     _write(connection, ledger, common, rows)

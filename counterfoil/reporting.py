@@ -5,14 +5,15 @@ The ledger writes rows and knows no Avro; the schemas know no rows. This joins t
 
 from uuid import UUID
 
-from .core.canonical import of_text
-from .core.identity import keyed_digest
-from .ledger.moves import Letter, StateLine, Writer
-from .ledger.names import Ledger
-from .ledger.raw_records import Raw
-from .schemas.envelope import DeadLetter, dead_letter_texts
-from .schemas.lock import Locked, RegistryLock
-from .schemas.state_record import StateContract, StateRecord, state_definition
+from counterfoil.core.canonical import of_text
+from counterfoil.core.identity import keyed_digest
+from counterfoil.ledger.moves import Letter, StateLine, Writer
+from counterfoil.ledger.names import Ledger
+from counterfoil.ledger.raw_records import Raw
+from counterfoil.schemas.envelope import DeadLetter, dead_letter_texts
+from counterfoil.schemas.lock import Locked, RegistryLock
+from counterfoil.schemas.state_record import StateContract, StateRecord
+from counterfoil.schemas.system import state_definition
 
 #: Name and version of this program, as dead letters name it.
 CONSUMER = "counterfoil/0.1"

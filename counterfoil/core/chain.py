@@ -1,6 +1,7 @@
 """What an event's hash covers: the keyed digest of its content, and the head of the operation's chain after it.
 
-Pure; the secret is handed in. The statement that writes an event computes the same head in SQL, and `audit` computes it again here.
+Pure; the secret is handed in. The statement that writes an event computes the same head in SQL; whoever verifies a chain does so
+here.
 """
 
 import hashlib

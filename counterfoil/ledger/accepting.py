@@ -11,11 +11,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
-from ..core.decisions import First
-from .arrays import columns, prepare
-from .names import Ledger
-from .statements.enqueueing import ACCEPTED, THERE, accept
-from .tables import digest_secret
+from counterfoil.core.decisions import First
+from counterfoil.ledger.arrays import columns, prepare
+from counterfoil.ledger.names import Ledger
+from counterfoil.ledger.statements.enqueueing import ACCEPTED, THERE, accept
+from counterfoil.ledger.tables import digest_secret
 
 
 class Accepted(NamedTuple):

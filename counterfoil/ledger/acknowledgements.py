@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert
 
-from .tables import acknowledged, ledger_time
+from counterfoil.ledger.tables import acknowledged, ledger_time
 
 
 def note(connection: Connection, session: int, commits: Mapping[tuple[str, int], int]) -> None:

@@ -1,7 +1,7 @@
 """Admitting operations: which of a batch of records a session may run now, each with its attempt counted and committed.
 
-The statement checks everything itself (state, due time, revision, bytes, tries, doubt, the session's lease); what it leaves is told
-apart here, and what core decides about an operation that may not be admitted is written in the same transaction.
+The statement checks everything itself (state, due time, revision, bytes, tries, doubt, the session's lease); what it leaves is
+told apart here, and what core decides about an operation that may not be admitted is written in the same transaction.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from uuid import UUID
 import orjson
 from sqlalchemy import Connection
 
-from ..core import decisions
-from ..core.chain import event_content
-from ..core.events import EventKind
-from ..core.reasons import Reason
-from ..core.standing import Rules
-from .arrays import columns
-from .moves import Decided, Noted, Writer, lock
-from .statements.admitting import ADMIT, CANDIDATE
+from counterfoil.core import decisions
+from counterfoil.core.chain import event_content
+from counterfoil.core.events import EventKind
+from counterfoil.core.reasons import Reason
+from counterfoil.core.standing import Rules
+from counterfoil.ledger.arrays import columns
+from counterfoil.ledger.moves import Decided, Noted, Writer, lock
+from counterfoil.ledger.statements.admitting import ADMIT, CANDIDATE
 
 __all__ = ["Admission", "Admitted", "Candidate", "LeaseOver", "Why", "admit"]
 
@@ -64,9 +64,8 @@ class LeaseOver(Exception):
 
 
 class Admission(NamedTuple):
-    """What became of a batch, by operation number, and the ledger's time."""
+    """What became of a batch, by operation number."""
 
-    now: datetime
     admitted: dict[int, Admitted]
     left: dict[int, Why]
 
@@ -94,8 +93,7 @@ def admit(connection: Connection, writer: Writer, session: int, rules: Rules, ca
                 notes.append(_seen_again(row, why))
     _move_on(connection, writer, rules, blocked, left)
     writer.tell(connection, notes)
-    now = rows[0].now if rows else datetime.min
-    return Admission(now, admitted, left)
+    return Admission(admitted, left)
 
 
 def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Array parameters in PostgreSQL's binary format: N rows travel as one array a column, in one statement.
 
-psycopg sends Python lists as text; binary arrays cost an eighth of that per row. `Array` is a list of its own class, so registering
-its dumper on a connection changes nothing else that a caller does there.
+psycopg sends Python lists as text; binary arrays cost an eighth of that per row. `Array` is a list of its own class, so
+registering its dumper on a connection changes nothing else that a caller does there.
 """
 
 from collections.abc import Iterable, Mapping

@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ..core import decisions
-from ..core.chain import event_content
-from ..core.decisions import Move
-from ..core.shards import shard
-from ..core.standing import Rules
-from .arrays import Array, columns
-from .moves import Decided, Writer, lock
-from .statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED
+from counterfoil.core import decisions
+from counterfoil.core.chain import event_content
+from counterfoil.core.decisions import Move
+from counterfoil.core.shards import shard
+from counterfoil.core.standing import Rules
+from counterfoil.ledger.arrays import Array, columns
+from counterfoil.ledger.moves import Decided, Writer, lock
+from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED
 
 #: State, the topic's road, and the outbox kind of what is sent for it.
 _ROADS = (("queued", ".commands", "command"), ("retry_wait", ".retry", "retry"))
@@ -55,8 +55,10 @@ def _later(row: Any, resend_after: timedelta) -> datetime:
     """When to look again: the longer a record waits in Kafka, the less often, so that a backlog costs little."""
     now: datetime = row.now
     if row.held_until is not None:
-        return max(row.held_until, now + resend_after)
-    return now + max(resend_after, (now - row.sent_at) / 2)
+        held_until: datetime = row.held_until
+        return max(held_until, now + resend_after)
+    waited: timedelta = now - row.sent_at
+    return now + max(resend_after, waited / 2)
 
 
 def _look_later(connection: Connection, later: Sequence[tuple[int, datetime]]) -> None:

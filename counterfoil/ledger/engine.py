@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
 
-from .arrays import prepare_driver
+from counterfoil.ledger.arrays import prepare_driver
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.dialects.postgresql import insert
 
-from ..core.errors import Refused
-from ..core.reasons import Reason
-from .engine import ledger_engine
-from .tables import SCHEMA, digest_secret, setting
+from counterfoil.core.errors import Refused
+from counterfoil.core.reasons import Reason
+from counterfoil.ledger.engine import ledger_engine
+from counterfoil.ledger.tables import SCHEMA, digest_secret, setting
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
@@ -48,7 +48,7 @@ def initialise(url: str, *, ledger: str, state_schema: int = 1) -> None:
 
     `state_schema` is the id that `registry.lock` gives the state record's schema; a new one replaces the old.
 
-    Raises Refused where the name is not one ([a-z][a-z0-9_-]{0,39}), or where the database already holds a ledger of another name.
+    Raises Refused where the name is not one ([a-z][a-z0-9_-]{0,39}), or where the database holds a ledger of another name.
     """
     if not NAME.fullmatch(ledger):
         raise Refused(Reason.LEDGER_NAME, subject=ledger[:60])

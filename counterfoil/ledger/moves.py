@@ -4,26 +4,26 @@ Nothing is decided here. A move whose sequence is no longer the ledger's is void
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 from sqlalchemy import Connection, select
 
-from ..core.chain import event_content
-from ..core.decisions import Kept, Move
-from ..core.events import EventKind
-from ..core.outcomes import AttemptOutcome
-from ..core.records import Digest, Receipt
-from ..core.shards import shard
-from ..core.standing import Standing
-from ..core.states import State
-from ..core.transitions import is_reported
-from .arrays import columns
-from .names import Ledger
-from .statements.moving import LOCK, MOVE, NOTE, OUT, TELL, WRITE
-from .tables import operation, payload, state
+from counterfoil.core.chain import event_content
+from counterfoil.core.decisions import Kept, Move
+from counterfoil.core.events import EventKind
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.records import Digest, Receipt
+from counterfoil.core.shards import shard
+from counterfoil.core.standing import Standing
+from counterfoil.core.states import State
+from counterfoil.core.transitions import is_reported
+from counterfoil.ledger.arrays import columns
+from counterfoil.ledger.names import Ledger
+from counterfoil.ledger.statements.moving import LOCK, MOVE, NOTE, OUT, TELL, WRITE
+from counterfoil.ledger.tables import operation, payload, state
 
 
 class Facts(NamedTuple):
@@ -109,9 +109,11 @@ def lock(connection: Connection, numbers: Iterable[int]) -> Locked:
     rows = connection.execute(LOCK, columns(["l_number"], [(number,) for number in asked])).all()
     standings = {row.number: standing_of(row) for row in rows}
     facts = {row.number: Facts(row.operation_id, row.type, row.entity, row.version) for row in rows}
-    return Locked(rows[0].now if rows else datetime.min, standings, facts)
+    return Locked(rows[0].now if rows else NEVER, standings, facts)
 
 
+#: The time of a lock that locked nothing: nothing is decided on it.
+NEVER = datetime.min.replace(tzinfo=UTC)
 _STATE = {str(member): member for member in State}
 _OUTCOME = {str(member): member for member in AttemptOutcome}
 

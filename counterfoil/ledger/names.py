@@ -5,9 +5,9 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, exc, select
 
-from ..core.errors import Refused
-from ..core.reasons import Reason
-from .tables import digest_secret, setting
+from counterfoil.core.errors import Refused
+from counterfoil.core.reasons import Reason
+from counterfoil.ledger.tables import digest_secret, setting
 
 
 class Ledger(NamedTuple):
@@ -40,7 +40,7 @@ def _read(connection: Connection) -> Ledger:
     try:
         with connection.begin_nested():
             rows = connection.execute(select(setting.c.name, setting.c.value).where(setting.c.name.in_(_NAMES)))
-            said = {name: value for name, value in rows}
+            said = {row.name: row.value for row in rows}
             newest = connection.execute(
                 select(digest_secret.c.id, digest_secret.c.value).order_by(digest_secret.c.id.desc()).limit(1)
             )

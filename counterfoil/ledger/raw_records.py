@@ -5,7 +5,7 @@ worker that can do it, or for a person. Keeping the same record twice keeps it o
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from struct import pack, unpack_from
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -14,10 +14,10 @@ import orjson
 from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
-from ..core.reasons import Reason
-from ..core.shards import shard
-from .names import Ledger
-from .tables import ledger_time, outbox, raw_record
+from counterfoil.core.reasons import Reason
+from counterfoil.core.shards import shard
+from counterfoil.ledger.names import Ledger
+from counterfoil.ledger.tables import ledger_time, outbox, raw_record
 
 #: Names the causes of records that have no operation.
 CAUSES = UUID("6c0c5f0a-3d54-8c55-9d3e-0d8ac3f0c6a1")
@@ -102,7 +102,7 @@ def _dead_letter(connection: Connection, raw: Raw, cause: UUID, words: Sequence[
 def _instant(milliseconds: int | None) -> datetime | None:
     if milliseconds is None or not 0 <= milliseconds < 253_402_300_800_000:  # the year 10000
         return None
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def packed(headers: Sequence[tuple[str, bytes | None]]) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, update
 
-from .tables import ledger_time, worker
+from counterfoil.ledger.tables import ledger_time, worker
 
 
 def open_session(connection: Connection, role: str, name: str, lease: timedelta, capable: Mapping[str, Any] | None = None) -> int:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..core import decisions
-from ..core.decisions import Answered, Kept, Move
-from ..core.identity import result_key
-from ..core.outcomes import AttemptOutcome
-from ..core.standing import Rules, Standing
-from ..core.states import State
-from .moves import Decided, Locked, Noted, Writer, lock
+from counterfoil.core import decisions
+from counterfoil.core.decisions import Answered, Kept, Move
+from counterfoil.core.identity import result_key
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.standing import Rules, Standing
+from counterfoil.core.states import State
+from counterfoil.ledger.moves import Decided, Locked, Noted, Writer, lock
 
 __all__ = ["Locked", "Result", "evidence", "holds", "lock", "save"]
 

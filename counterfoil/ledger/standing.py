@@ -6,10 +6,10 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, select
 
-from ..core.records import Digest, OperationId, Receipt, Version
-from ..core.states import State
-from ..core.status import Status
-from .tables import operation, state
+from counterfoil.core.records import Digest, OperationId, Receipt, Version
+from counterfoil.core.states import State
+from counterfoil.core.status import Status
+from counterfoil.ledger.tables import operation, state
 
 _ASKED = (
     select(

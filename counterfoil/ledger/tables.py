@@ -3,6 +3,8 @@
 It holds no statement and no rule; the CHECK constraints repeat what `counterfoil.core.states` says.
 """
 
+from datetime import datetime
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -27,7 +29,7 @@ from sqlalchemy.types import TypeEngine
 SCHEMA = "counterfoil"
 metadata = MetaData(schema=SCHEMA)
 
-instant: TypeEngine[object] = DateTime(timezone=True)
+instant: TypeEngine[datetime] = DateTime(timezone=True)
 #: The ledger's clock: the database's, in one function that only a test's ledger replaces by a shifted one.
 ledger_time = func.counterfoil.ledger_time(type_=instant)
 
@@ -58,7 +60,7 @@ setting = Table(
     Column("changed_at", instant, nullable=False, server_default=func.now()),
 )
 
-#: Secrets of the keyed digests, by the id that each digest carries. Rotated by adding a row; never deleted while digests carry it.
+#: Secrets of the keyed digests, by the id that each digest carries. Rotated by adding a row; never deleted while one is carried.
 digest_secret = Table(
     "digest_secret",
     metadata,
@@ -165,7 +167,8 @@ event = Table(
     postgresql_partition_by="RANGE (at)",
 )
 
-#: What waits to be published, in the transaction that made it true. `value` NULL: of a command, the payload's bytes; else a tombstone.
+#: What waits to be published, in the transaction that made it true. `value` NULL: of a command, the payload's bytes; else
+#: a tombstone.
 outbox = Table(
     "outbox",
     metadata,

@@ -1,21 +1,24 @@
 """Admitting N records' operations: lock, check and count the attempt in one statement.
 
-Rows are locked first, in the order of their numbers and by number alone; everything else is tested outside that subquery, or the
+Rows are locked first, in the order of their numbers and by number alone; everything else is tested outside that subquery,
+    or the
 plan becomes a nested loop over a scan as soon as statistics are a moment old.
 """
 
 from sqlalchemy import TextClause, text
 
-from ..arrays import column
+from counterfoil.ledger.arrays import column
 
-CANDIDATE = {"c_number": "int8", "c_revision": "int4", "c_hash": "bytea", "c_road": "text", "c_partition": "int4", "c_offset": "int8",
+CANDIDATE = {"c_number": "int8", "c_revision": "int4", "c_hash": "bytea", "c_road": "text", "c_partition": "int4",
+    "c_offset": "int8",
              "c_detail": "text", "c_content": "bytea"}  # fmt: skip
 
 ADMIT: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
 session AS MATERIALIZED (
-    SELECT w.lease_until FROM counterfoil.worker w, clock WHERE w.id = :c_session AND w.stopped_at IS NULL AND w.lease_until > now
+    SELECT w.lease_until FROM counterfoil.worker w,
+        clock WHERE w.id = :c_session AND w.stopped_at IS NULL AND w.lease_until > now
 ),
 asked AS MATERIALIZED (
     SELECT * FROM unnest(:c_number, :c_revision, :c_hash, :c_road, :c_partition, :c_offset, :c_detail, :c_content)
@@ -58,7 +61,8 @@ admitted AS (
 told AS (
     INSERT INTO counterfoil.event
         (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
-    SELECT d.number, d.events, d.sequence, now, 'admitted', 'running', d.attempt, 'admitted', CAST(f.detail AS jsonb), :c_secret,
+    SELECT d.number, d.events, d.sequence, now, 'admitted', 'running', d.attempt, 'admitted', CAST(f.detail AS jsonb),
+        :c_secret,
         sha256(f.content || int4send(d.attempt)), d.chain
     FROM admitted d JOIN found f ON f.number = d.number, clock
 )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import TextClause, text
 
-from ..arrays import column
+from counterfoil.ledger.arrays import column
 
 #: The columns of one accepted operation, in the order of its row.
 ACCEPTED = {

@@ -1,8 +1,8 @@
-"""Writing transitions: the locking step that a decision is taken on, and N decisions with their events and outbox rows at once."""
+"""Writing transitions: the locking step that a decision is taken on, and N decisions with their events and outbox rows."""
 
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from ..arrays import column
+from counterfoil.ledger.arrays import column
 
 #: The locking step: sorted by number, by number alone. It answers what the decision needs and the ledger's time.
 LOCK: TextClause = text(
@@ -21,7 +21,8 @@ FROM locked l JOIN counterfoil.operation o ON o.number = l.number
 ).bindparams(column("l_number", "int8"))
 
 MOVE = {"m_number": "int8", "m_expected": "int4", "m_state": "text", "m_kind": "text", "m_reason": "text", "m_outcome": "text",
-        "m_wait": "float8", "m_delayed": "bool", "m_tries": "int4", "m_doubt": "int2", "m_attempt": "int4", "m_remote_id": "text",
+        "m_wait": "float8", "m_delayed": "bool", "m_tries": "int4", "m_doubt": "int2", "m_attempt": "int4",
+            "m_remote_id": "text",
         "m_remote_version": "text", "m_sink_time": "timestamptz", "m_result_key": "text", "m_detail": "text",
         "m_content": "bytea"}  # fmt: skip
 OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text", "o_id": "uuid", "o_revision": "int4",
@@ -31,9 +32,11 @@ OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text"
 WRITE: TextClause = text(
     """
 WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest(:m_number, :m_expected, :m_state, :m_kind, :m_reason, :m_outcome, :m_wait, :m_delayed, :m_tries, :m_doubt,
+    SELECT * FROM unnest(:m_number, :m_expected, :m_state, :m_kind, :m_reason, :m_outcome, :m_wait, :m_delayed, :m_tries,
+        :m_doubt,
         :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
-    AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, attempt, remote_id, remote_version, sink_time,
+    AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, attempt, remote_id, remote_version,
+        sink_time,
         result_key, detail, content)
 ),
 moved AS (
@@ -61,7 +64,8 @@ moved AS (
 told AS (
     INSERT INTO counterfoil.event
         (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
-    SELECT m.number, m.events, m.sequence, :m_now, a.kind, a.state, a.attempt, a.reason, CAST(a.detail AS jsonb), :m_secret, a.content,
+    SELECT m.number, m.events, m.sequence, :m_now, a.kind, a.state, a.attempt, a.reason, CAST(a.detail AS jsonb),
+        :m_secret, a.content,
         m.chain
     FROM moved m JOIN asked a ON a.number = m.number
 ),
@@ -108,7 +112,8 @@ noted AS (
     RETURNING s.number, s.sequence, s.events, s.state, s.chain
 )
 INSERT INTO counterfoil.event (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
-SELECT n.number, n.events, n.sequence, now, l.kind, n.state, l.attempt, l.reason, CAST(l.detail AS jsonb), :n_secret, l.content, n.chain
+SELECT n.number, n.events, n.sequence, now, l.kind, n.state, l.attempt, l.reason, CAST(l.detail AS jsonb), :n_secret,
+    l.content, n.chain
 FROM noted n JOIN locked l ON l.number = n.number, clock
 """
 ).bindparams(*(column(name, element) for name, element in NOTE.items()))

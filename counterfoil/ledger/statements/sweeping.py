@@ -2,7 +2,7 @@
 
 from sqlalchemy import TextClause, text
 
-from ..arrays import column
+from counterfoil.ledger.arrays import column
 
 #: Queued and waiting operations whose due time has come, and what is known of their newest command record.
 SEND_DUE: TextClause = text(
@@ -26,7 +26,8 @@ known AS MATERIALIZED (
         ORDER BY at DESC LIMIT 1
     ) p ON true
 )
-SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.attempt, k.traceparent, k.held_until, k.now, k.sent_at,
+SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.attempt, k.traceparent, k.held_until, k.now,
+    k.sent_at,
     k.sent_at IS NULL OR (k.record_offset IS NOT NULL AND EXISTS (
         SELECT 1 FROM counterfoil.acknowledged a
         WHERE a.topic = :d_ledger || '.' || k.type || :d_road AND a.partition = k.partition AND a.up_to > k.record_offset
@@ -75,7 +76,8 @@ FROM unnest(:p_number, :p_due) AS a(number, due_at) WHERE s.number = a.number
 LEASES: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now)
-SELECT s.number, s.attempt_until, w.lease_until, now, w.lease_until <= now OR w.stopped_at IS NOT NULL OR w.id IS NULL AS lease_over,
+SELECT s.number, s.attempt_until, w.lease_until, now, w.lease_until <= now OR w.stopped_at IS NOT NULL OR w.id IS NULL
+    AS lease_over,
     s.attempt_until <= now AS time_over
 FROM counterfoil.state s
 JOIN counterfoil.operation o ON o.number = s.number AND o.type = ANY(:d_types)
