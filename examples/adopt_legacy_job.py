@@ -27,8 +27,7 @@ from counterfoil import (
     operation_id,
     record_outcome,
 )
-
-from .clients import Rejected, billing
+from examples.clients import Rejected, billing
 
 BILLING = Sink("legacy_billing", NotAtAll(), request_life=hours(1), read_lag=minutes(5))
 

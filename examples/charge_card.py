@@ -35,8 +35,7 @@ from counterfoil import (
     minutes,
     seconds,
 )
-
-from .clients import Busy, Declined, Paid, psp
+from examples.clients import Busy, Declined, Paid, psp
 
 CONTRACTS = Path(__file__).parent / "contracts"
 

@@ -24,8 +24,7 @@ from counterfoil import (
     minutes,
     seconds,
 )
-
-from .clients import Head, bucket, render
+from examples.clients import Head, bucket, render
 
 EXPORTS = Sink("exports", ByNature(), request_life=minutes(5), read_lag=seconds(0))  # one object a path, overwritten whole
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterfoil import Attempt, Effect, NotAtAll, OperationType, Receipt, Sink, Unordered, minutes, seconds
-
-from .clients import smtp
+from examples.clients import smtp
 
 MAIL = Sink("mail", NotAtAll(), request_life=minutes(10), read_lag=seconds(0))
 

@@ -24,8 +24,7 @@ from counterfoil import (
     hours,
     seconds,
 )
-
-from .clients import Busy, Rejected, crm
+from examples.clients import Busy, Rejected, crm
 
 CONTRACTS = Path(__file__).parent / "contracts"
 

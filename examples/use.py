@@ -5,9 +5,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
 from counterfoil import Cancelled, OperationId, State, cancel, enqueue, enqueue_many, status, statuses
-
-from .sync_customer import Customer, sync_customer
-from .upsert_projection import Stock, upsert_projection
+from examples.sync_customer import Customer, sync_customer
+from examples.upsert_projection import Stock, upsert_projection
 
 
 def caller(connection: Connection, session: Session) -> None:
