@@ -11,9 +11,10 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Literal, TypedDict, Unpack
 from uuid import UUID
@@ -64,15 +65,22 @@ PLAIN = re.compile(r"[A-Za-z0-9_.:/@+\-]{0,200}")
 WITHHELD = "withheld"
 
 
-def _plain(value: Sayable) -> str | int | float | bool | None:
-    if value is None or isinstance(value, (bool, int, float)):
+@lru_cache(maxsize=4096)  # names and codes come again and again
+def _plain_text(text: str) -> str:
+    return text if PLAIN.fullmatch(text) else WITHHELD
+
+
+def _plain(value: Sayable) -> str | int | float | bool | UUID | None:
+    kind = type(value)
+    if kind is str:
+        return _plain_text(value)  # type: ignore[arg-type]
+    if kind is UUID or kind is int or value is None or isinstance(value, (bool, int, float, UUID)):
         return value
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, datetime):
         return value.isoformat()
-    text = str(value)
-    return text if PLAIN.fullmatch(text) else WITHHELD
+    return _plain_text(str(value))
 
 
 class _Output:
@@ -117,6 +125,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.to: Any = None
+        self.json = True
         self.own: tuple[str, ...] = ()
         self.dropped: frozenset[LogEvent] = frozenset()
 
@@ -133,6 +142,19 @@ def log(event: LogEvent, **fields: Unpack[Fields]) -> None:
     """Write one line. Texts that are no name or code are replaced by "withheld"."""
     if event not in _log.dropped:
         _emit("info", event.value, _checked(fields))
+
+
+def log_each(event: LogEvent, lines: Iterable[Fields]) -> None:
+    """Write a line for each, all in one write: what a batch did to its operations. Checked as `log` checks."""
+    if event in _log.dropped or _log.to is None:
+        return
+    first = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": "info", "event": event.value}
+    if _log.json:
+        written = [_as_json(None, "", first | _checked(fields)).decode() for fields in lines]
+    else:
+        written = [_as_words(None, "", first | _checked(fields)) for fields in lines]
+    if written:
+        _Output().msg("\n".join(written))
 
 
 def alarm(event: LogEvent, **fields: Unpack[Fields]) -> None:
@@ -207,6 +229,7 @@ def configure(
     `own_loggers` are the user's, printed as they are. `drop` are events that an installation does not want.
     """
     _log.to = _logger(_as_json if json else _as_words)
+    _log.json = json
     _log.own, _log.dropped = tuple(own_loggers), drop
     logging.setLogRecordFactory(_make_record)
     handler = ForeignLines()
