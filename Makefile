@@ -85,7 +85,7 @@ generate: $(STAMP) ## write the generated pages of docs/ again
 	$(BIN)/python -m tests.support.generated --write
 
 build: $(STAMP) ## sdist and wheel in dist/
-	$(BIN)/python -m pip wheel -q --no-deps -w dist .
+	$(BIN)/hatchling build -d dist
 
 clean: ## remove what tools leave behind
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

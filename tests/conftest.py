@@ -44,10 +44,12 @@ def kafka() -> Iterator[Kafka]:
 
 
 @pytest.fixture(autouse=True)
-def planted(request: pytest.FixtureRequest) -> Planted:
+def planted(request: pytest.FixtureRequest) -> Iterator[Planted]:
     """Secrets to plant in payloads, keys, errors and passwords; the test fails if one is seen where it must not be (S18)."""
     node: pytest.Item = request.node
-    return node.stash.setdefault(PLANTED, Planted())
+    mine = node.stash.setdefault(PLANTED, Planted())
+    yield mine
+    mine.search_files()
 
 
 @pytest.fixture
@@ -97,10 +99,9 @@ def pytest_runtest_makereport(
     if seen is None or report.when == "setup":
         return report
     seen.saw("its captured output", [text for title, text in report.sections if "Captured" in title])
-    if report.when == "teardown":
-        seen.search_files()
-    if seen.leaks and not report.failed:
+    wrong = seen.verdict(ended=report.when == "teardown")
+    if wrong is not None and not report.failed:
         report.outcome = "failed"
-        report.longrepr = f"S18: a planted secret is in {', '.join(dict.fromkeys(seen.leaks))}"
+        report.longrepr = wrong
         report.sections = [(title, "(withheld)" if holds_secret(text) else text) for title, text in report.sections]
     return report

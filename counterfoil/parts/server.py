@@ -18,6 +18,8 @@ from pathlib import Path
 from counterfoil.parts import guard
 
 POLL = 0.02  #: seconds between two looks at a condition
+#: Guards that this process started and left: others may hold them, and a handle that is collected while they run is a warning.
+_LEFT: list[subprocess.Popen[bytes]] = []
 
 
 class PartMissing(RuntimeError):
@@ -81,6 +83,7 @@ class Server:
         with self._guard.stdout as said:
             line = said.readline()
         if not line:
+            self._wait(10)
             raise PartFailed(f"{self.name} could not be started; see {self.log}")
         self.pid = int(line)
 
@@ -101,6 +104,8 @@ class Server:
         if self._hold is not None:
             os.close(self._hold)
             self._hold = None
+        if self._guard is not None:
+            _LEFT.append(self._guard)
 
     def running(self) -> bool:
         """Whether the guard that this process started still guards it."""

@@ -37,6 +37,7 @@ class Planted:
     error: str = f"{MARKER}-error"
     password: str = f"{MARKER}-password"
     leaks: list[str] = field(default_factory=list)
+    expected: set[str] = field(default_factory=set)  #: where the guard's own tests leak on purpose
     _files: dict[Path, tuple[str, int]] = field(default_factory=dict)
 
     def watch(self, path: Path, name: str) -> None:
@@ -47,6 +48,15 @@ class Planted:
         """Search these texts now; the place is named if the test is failed, never the text."""
         if any(holds_secret(text) for text in texts):
             self.leaks.append(place)
+
+    def verdict(self, *, ended: bool) -> str | None:
+        """Why the test fails, if it does; once it has ended, an expected leak that was not found is a reason too."""
+        found = set(self.leaks)
+        if found - self.expected:
+            return f"S18: a planted secret is in {', '.join(sorted(found - self.expected))}"
+        if ended and self.expected - found:
+            return f"S18: the guard did not find the secret in {', '.join(sorted(self.expected - found))}"
+        return None
 
     def search_files(self) -> None:
         """Search the watched files."""

@@ -44,7 +44,7 @@ def test_a_hit_leaves_a_file_before_it_acts(tmp_path: Path) -> None:
 
 def test_raise_raises_and_pass_only_leaves_its_file(tmp_path: Path) -> None:
     """Both are for tests inside one process."""
-    place = Armed("a=raise, b=pass", tmp_path, lambda action: pytest.fail(action))
+    place = Armed("a=raise, b=pass", tmp_path, pytest.fail)
     with pytest.raises(FailpointHit):
         place("a")
     place("b")
