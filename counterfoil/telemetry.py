@@ -71,10 +71,9 @@ def _plain_text(text: str) -> str:
 
 
 def _plain(value: Sayable) -> str | int | float | bool | UUID | None:
-    kind = type(value)
-    if kind is str:
-        return _plain_text(value)  # type: ignore[arg-type]
-    if kind is UUID or kind is int or value is None or isinstance(value, (bool, int, float, UUID)):
+    if type(value) is str:
+        return _plain_text(value)
+    if type(value) is UUID or value is None or isinstance(value, (bool, int, float, UUID)):
         return value
     if isinstance(value, Enum):
         value = value.value
