@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -69,18 +69,13 @@ class Journal:
     def append(self, entry: Entry) -> None:
         """One line, in the file before this returns."""
         with self._open() as descriptor:
-            os.write(descriptor, _line(entry))
+            _write(descriptor, entry)
 
     @contextmanager
-    def alone(self) -> Iterator[list[Entry]]:
-        """Hold the journal while deciding what to append: the list given back is appended at the end, also after an error."""
+    def alone(self) -> Iterator[Callable[[Entry], None]]:
+        """Hold the journal and append with what is given, for a system that must write before and after it acts."""
         with self._open() as descriptor:
-            entries: list[Entry] = []
-            try:
-                yield entries
-            finally:
-                for entry in entries:
-                    os.write(descriptor, _line(entry))
+            yield lambda entry: _write(descriptor, entry)
 
     def entries(self) -> list[Entry]:
         """All of it, oldest first; a journal that nobody wrote to is empty."""
@@ -109,8 +104,8 @@ def doubled(entries: Iterable[Entry]) -> int:
     return sum(effects - 1 for effects in effects_per_operation(entries).values())
 
 
-def _line(entry: Entry) -> bytes:
-    return orjson.dumps(asdict(entry)) + b"\n"
+def _write(descriptor: int, entry: Entry) -> None:
+    os.write(descriptor, orjson.dumps(asdict(entry)) + b"\n")
 
 
 def _entry(line: bytes) -> Entry:

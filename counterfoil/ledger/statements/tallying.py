@@ -1,0 +1,37 @@
+"""Counting what is in a ledger. Statements only; nothing is executed here."""
+
+from typing import Any
+
+from sqlalchemy import Select, func, select
+
+from counterfoil.ledger.tables import event, ledger_time, operation, outbox, raw_record, state, worker
+
+
+def standing() -> Select[Any]:
+    """How many operations there are of each type and state, and whether tries are left. Reads the whole of `state`."""
+    more = (state.c.tries_left > 0).label("more")
+    return (
+        select(operation.c.type, state.c.state, more, func.count())
+        .join(operation, operation.c.number == state.c.number)
+        .group_by(operation.c.type, state.c.state, more)
+    )
+
+
+def unpublished() -> Select[Any]:
+    return select(func.count()).select_from(outbox)
+
+
+def kept_raw() -> Select[Any]:
+    return select(func.count()).select_from(raw_record).where(raw_record.c.status != "released")
+
+
+def live_sessions(role: str) -> Select[Any]:
+    return (
+        select(func.count())
+        .select_from(worker)
+        .where(worker.c.role == role, worker.c.stopped_at.is_(None), worker.c.lease_until > ledger_time)
+    )
+
+
+def events_for(reason: str) -> Select[Any]:
+    return select(func.count()).select_from(event).where(event.c.reason == reason)
