@@ -1,0 +1,61 @@
+"""The command line: which commands there are and how they are grouped. Each group is a module of its own.
+
+It imports no Kafka, no Faust and no database driver, so that `--help` is quick and works anywhere.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterfoil.cli import operations, processes, setting_up, topics, trial
+from counterfoil.cli.answer import complain
+from counterfoil.cli.exits import Exit
+from counterfoil.cli.trouble import sorted_out
+from counterfoil.settings import FILE_VARIABLE
+
+SETTING_UP, RUNNING, LOOKING, TRYING = "Setting up", "Running", "Looking and acting", "Trying out"
+EPILOG = "Exit codes: " + "; ".join(f"{one.value} {one.name.lower()}" for one in Exit) + ". `counterfoil exits` explains them."
+
+app = typer.Typer(
+    name="counterfoil",
+    help="Keeps one record for every effect that a program has on the world outside its database.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command(rich_help_panel=SETTING_UP)(setting_up.init)
+app.command(rich_help_panel=SETTING_UP)(setting_up.check)
+app.add_typer(topics.app, name="topics", help="Plan, make and verify the Kafka topics.", rich_help_panel=SETTING_UP)
+app.command(rich_help_panel=RUNNING)(processes.relay)
+app.command(rich_help_panel=RUNNING)(processes.worker)
+app.add_typer(operations.app, name="operations", help="List, show and cancel operations.", rich_help_panel=LOOKING)
+app.command(rich_help_panel=LOOKING)(setting_up.exits)
+app.command(rich_help_panel=TRYING)(trial.demo)
+app.command(rich_help_panel=TRYING)(trial.bench)
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", metavar="FILE", help="TOML file to read; default COUNTERFOIL_FILE, else ./counterfoil.toml."),
+]
+
+
+@app.callback()
+def _all(settings: SettingsFile = None) -> None:
+    if settings is not None:
+        os.environ[FILE_VARIABLE] = str(settings)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and leave with its exit code; whatever goes wrong is told without its text or traceback."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        app(args=given)
+    except Exception as error:  # noqa: BLE001 - the outermost edge: every error ends here, sorted by class
+        trouble = sorted_out(error)
+        complain(trouble, json="--json" in given)
+        sys.exit(int(trouble.exit))

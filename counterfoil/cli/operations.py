@@ -1,0 +1,116 @@
+"""`counterfoil operations list | show | cancel`: what the ledger holds, read for people. Only `cancel` changes something.
+
+It must never print a payload, an entity or a record's key.
+"""
+
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from counterfoil.cli.answer import AsJson, InUtc, ago, answer, moment
+from counterfoil.cli.exits import Exit
+from counterfoil.cli.operation_log import deliveries, entries
+from counterfoil.cli.operation_view import View, as_data, as_words
+from counterfoil.cli.options import an_id, ledger_connection, span
+from counterfoil.core.records import OperationId
+from counterfoil.core.states import State
+from counterfoil.settings import read_settings
+
+app = typer.Typer(no_args_is_help=True)
+
+States = Annotated[list[State] | None, typer.Option("--state", help="Only these states; may be repeated.")]
+Types = Annotated[list[str] | None, typer.Option("--type", help="Only these operation types; may be repeated.")]
+Older = Annotated[timedelta | None, typer.Option(parser=span, metavar="SPAN", help='Accepted longer ago than this, like "2h".')]
+Newer = Annotated[timedelta | None, typer.Option(parser=span, metavar="SPAN", help="Accepted since.")]
+Correlation = Annotated[str | None, typer.Option("--correlation", help="Only this correlation_id.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="Lines of one page.")]
+Before = Annotated[int | None, typer.Option(help="Where the next page begins, as the page before says.")]
+Id = Annotated[UUID, typer.Argument(parser=an_id, metavar="OPERATION_ID", help="As enqueue returned it.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; kept with the act, so no secrets.")]
+
+
+@app.command("list")
+def list_(  # noqa: PLR0913 - each is one option of the command line
+    state: States = None,
+    type_: Types = None,
+    older_than: Older = None,
+    newer_than: Newer = None,
+    correlation: Correlation = None,
+    limit: Limit = 50,
+    before: Before = None,
+    utc: InUtc = False,
+    json: AsJson = False,
+) -> None:
+    """List operations, newest first, a page at a time."""
+    from counterfoil.ledger.reading import Wanted, ledger_now, page
+
+    wanted = Wanted(tuple(state or ()), tuple(type_ or ()), older_than, newer_than, correlation)
+    with ledger_connection(read_settings()) as connection:
+        found, now = page(connection, wanted, limit=limit, before=before), ledger_now(connection)
+
+    def words(console: Console) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in ("operation_id", "type", "state", "attempt", "due", "reason", "accepted"):
+            table.add_column(name, no_wrap=True)
+        for line in found.lines:
+            tries = f"{line.attempt} of {line.attempt + line.tries_left}"
+            due = ago(now - line.due_at) if line.due_at else ""
+            accepted = moment(line.created_at, utc=utc)
+            table.add_row(*map(Text, (str(line.operation_id), line.type, line.state, tries, due, line.reason, accepted)))
+        console.print(table if found.lines else "no operation fits")
+        if found.following is not None:
+            console.print(f"more: --before {found.following}")
+
+    answer({"operations": [asdict(line) for line in found.lines], "before": found.following}, words, json=json)
+
+
+def _view(connection: Any, operation_id: UUID) -> View:
+    from counterfoil.ledger.names import ledger_of
+    from counterfoil.ledger.reading import history, passed, whole
+
+    ledger = ledger_of(connection).name
+    one = whole(connection, operation_id)
+    told = history(connection, one)
+    received = deliveries(told.events, ledger, one.type)
+    acknowledged = passed(connection, sorted({delivery.place for delivery in received}), one.created_at)
+    return View(ledger, one, told, entries(told.events, received, acknowledged, told.published))
+
+
+@app.command()
+def show(operation_id: Id, utc: InUtc = False, json: AsJson = False) -> None:
+    """Show one operation: state, attempts, cause, due, result, records, and its log in order."""
+    with ledger_connection(read_settings()) as connection:
+        view = _view(connection, operation_id)
+    answer(as_data(view), lambda console: as_words(view, utc=utc, console=console), json=json)
+
+
+SAID = {
+    "now": "cancelled: it is not_applicable",
+    "asked": "asked for: it is running or may have been applied; the cancel is honoured at its next legal step",
+    "too_late": "too late: its effect has succeeded, or it is final; nothing was changed",
+}
+
+
+@app.command()
+def cancel(operation_id: Id, reason: Reason, json: AsJson = False) -> None:
+    """Cancel an operation: NOW where nothing was sent, ASKED where it may have been, TOO_LATE where it is over (exit 1)."""
+    from counterfoil.callers import cancel as cancel_operation
+
+    if not reason.strip():
+        raise typer.BadParameter("a reason is needed", param_hint="--reason")
+    with ledger_connection(read_settings()) as connection:
+        result = cancel_operation(connection, OperationId(operation_id), reason=reason)
+    sentence = SAID[result.value]
+    answer(
+        {"operation_id": operation_id, "cancelled": result.value, "what": sentence},
+        lambda console: console.print(Text(f"{operation_id}: {sentence}")),
+        json=json,
+    )
+    if result.value == "too_late":
+        raise typer.Exit(Exit.REFUSED)
