@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,8 @@ from counterfoil import telemetry
 from counterfoil.core.events import LogEvent
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
+from counterfoil.telemetry import counters, tracing
+from counterfoil.telemetry.lines import THE_LOG
 from tests.support.planted import Planted
 
 
@@ -33,13 +36,13 @@ class Lines:
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Iterator[Lines]:
     """What is written to standard error; the process's logging is put back afterwards."""
-    kept = (logging.getLogRecordFactory(), logging.root.handlers[:], logging.root.level, vars(telemetry._log).copy())
+    kept = (logging.getLogRecordFactory(), logging.root.handlers[:], logging.root.level, vars(THE_LOG).copy())
     hooks = (sys.excepthook, sys.unraisablehook, threading.excepthook)
     telemetry.configure(True)
     yield Lines(capsys)
     logging.setLogRecordFactory(kept[0])
     logging.root.handlers[:], logging.root.level = kept[1], kept[2]
-    vars(telemetry._log).update(kept[3])
+    vars(THE_LOG).update(kept[3])
     sys.excepthook, sys.unraisablehook, threading.excepthook = hooks
     logging.captureWarnings(False)
 
@@ -167,7 +170,7 @@ def test_a_closed_standard_error_stops_nobody(lines: Lines, monkeypatch: pytest.
 
 def test_counters_have_fixed_labels_and_no_texts(monkeypatch: pytest.MonkeyPatch, planted: Planted) -> None:
     """D26, D95."""
-    monkeypatch.setattr(telemetry, "_counts", type(telemetry._counts)())
+    monkeypatch.setattr(counters, "_counts", Counter())
     telemetry.count("records_kept_raw", operation_type="sync", reason=Reason.UNDECODABLE_VALUE)
     telemetry.count("records_kept_raw", 2, operation_type="sync", reason=Reason.UNDECODABLE_VALUE)
     telemetry.count("records_kept_raw", operation_type="sync", reason=f"ValueError: {planted.error}")
@@ -178,7 +181,7 @@ def test_counters_have_fixed_labels_and_no_texts(monkeypatch: pytest.MonkeyPatch
 
 
 def test_counters_are_logged_at_the_end(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "_counts", type(telemetry._counts)())
+    monkeypatch.setattr(counters, "_counts", Counter())
     telemetry.count("rows_published", 5, operation_type="sync")
     telemetry.log_counts()
     (line,) = read(lines)
@@ -201,11 +204,11 @@ class Span:
 
 
 def test_the_callers_trace_context_is_read_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "_span_of", [lambda: Span(True)])
+    monkeypatch.setattr(tracing, "_span_of", [lambda: Span(True)])
     assert telemetry.current_traceparent() == f"00-{'abc':0>32}-{'def':0>16}-01"
 
 
 @pytest.mark.parametrize("span_of", [None, lambda: Span(False)])
 def test_without_an_open_span_there_is_no_trace_context(monkeypatch: pytest.MonkeyPatch, span_of: Any) -> None:
-    monkeypatch.setattr(telemetry, "_span_of", [span_of])
+    monkeypatch.setattr(tracing, "_span_of", [span_of])
     assert telemetry.current_traceparent() is None
