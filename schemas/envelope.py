@@ -4,6 +4,7 @@ Building them takes trusted values. Parsing takes whatever is on the topic: it a
 the header, and never anything else. No payload, secret or exception text is ever put into a header.
 """
 
+from binascii import unhexlify
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -210,10 +211,10 @@ def _requested_type(raw: bytes) -> str:
 def _uuid(found: dict[str, Any], name: str) -> UUID:
     raw = _raw(found, name, 36)
     digits = raw[:8] + raw[9:13] + raw[14:18] + raw[19:23] + raw[24:]
-    if len(raw) != 36 or not digits.isalnum():
+    if len(raw) != 36 or raw[8:24:5] != b"----":
         raise Undecodable(Reason.UNDECODABLE_FRAME, name)
     try:
-        return UUID(int=int(digits, 16))
+        return UUID(bytes=unhexlify(digits))
     except ValueError:
         pass
     raise Undecodable(Reason.UNDECODABLE_FRAME, name)
