@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-from .tables import SCHEMA
+from counterfoil.ledger.tables import SCHEMA
 
 _MAKE = text("SELECT counterfoil.make_partitions(:x_ahead)")
 _THERE = text(

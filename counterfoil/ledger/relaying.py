@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from .arrays import Array, columns
-from .statements.relaying import ADOPT, CLAIM, LIVE, NOTE, NOTED, OLDEST, READ, REFUSE, REFUSED, RELEASE, RENEW
+from counterfoil.ledger.arrays import Array, columns
+from counterfoil.ledger.statements.relaying import ADOPT, CLAIM, LIVE, NOTE, NOTED, OLDEST, READ, REFUSE, REFUSED, RELEASE, RENEW
 
 
 class Terms(NamedTuple):

@@ -6,7 +6,7 @@ statement into a scan of the outbox.
 
 from sqlalchemy import TextClause, text
 
-from ..arrays import column
+from counterfoil.ledger.arrays import column
 
 #: Relays whose session is alive.
 LIVE: TextClause = text(
@@ -59,15 +59,16 @@ SELECT shard, id, kind, type, number, operation_id, revision, generation, key, v
     SELECT t.*, sum(t.size) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM (
         SELECT f.*, 500 + COALESCE(octet_length(f.value), 0) + COALESCE(octet_length(f.key), 0) AS size
         FROM unnest(:r_shard, :r_floor) AS a(shard, floor), LATERAL (
-            SELECT o.shard, o.id, o.kind, o.type, o.number, CAST(o.operation_id AS text) AS operation_id, o.revision, o.generation,
-                o.key, CAST(o.headers AS text) AS headers, o.traceparent,
+            SELECT o.shard, o.id, o.kind, o.type, o.number, CAST(o.operation_id AS text) AS operation_id, o.revision,
+                o.generation, o.key, CAST(o.headers AS text) AS headers, o.traceparent,
                 CASE WHEN o.kind IN ('command', 'retry')
                     THEN (SELECT p.value FROM counterfoil.payload p WHERE p.number = o.number AND p.revision = o.revision)
                     ELSE o.value END AS value
             FROM counterfoil.outbox o
             WHERE o.shard = a.shard AND o.id > a.floor AND o.id <> ALL(:r_busy)
                 AND (cardinality(:r_blocked) = 0
-                    OR CASE WHEN o.kind IN ('state', 'dead_letter') THEN o.kind ELSE o.kind || '.' || o.type END <> ALL(:r_blocked))
+                    OR CASE WHEN o.kind IN ('state', 'dead_letter') THEN o.kind ELSE o.kind || '.' || o.type END
+                        <> ALL(:r_blocked))
             ORDER BY o.id LIMIT :r_share
         ) f
         LIMIT :r_limit
@@ -93,7 +94,8 @@ gone AS (
     DELETE FROM counterfoil.outbox WHERE ctid = ANY(ARRAY(SELECT place FROM found)) RETURNING id, number, kind
 )
 INSERT INTO counterfoil.published (number, outbox_id, kind, partition, record_offset, at)
-SELECT g.number, g.id, g.kind, a.partition, a.record_offset, (SELECT counterfoil.ledger_time()) FROM gone g JOIN asked a ON a.id = g.id
+SELECT g.number, g.id, g.kind, a.partition, a.record_offset, (SELECT counterfoil.ledger_time())
+FROM gone g JOIN asked a ON a.id = g.id
 """
 ).bindparams(*(column(name, element) for name, element in NOTED.items()))
 
@@ -115,8 +117,8 @@ gone AS (
 )
 INSERT INTO counterfoil.refused
     (outbox_id, kind, type, number, operation_id, revision, key, value, headers, traceparent, created_at, reason, size, at)
-SELECT g.id, g.kind, g.type, g.number, g.operation_id, g.revision, g.key, g.value, g.headers, g.traceparent, g.created_at, a.reason,
-    a.size, counterfoil.ledger_time()
+SELECT g.id, g.kind, g.type, g.number, g.operation_id, g.revision, g.key, g.value, g.headers, g.traceparent, g.created_at,
+    a.reason, a.size, counterfoil.ledger_time()
 FROM gone g JOIN asked a ON a.id = g.id
 RETURNING outbox_id, kind, type, number, revision, reason
 """

@@ -1,0 +1,85 @@
+"""The roads out of the outbox: which topic a row goes to, and which roads are closed for now.
+
+A road is `state`, `dead_letter`, `command.TYPE` or `retry.TYPE`. A closed road delays its own rows only, and is tried again
+after a wait that doubles; nothing here sends, and a row is never given up for its road.
+"""
+
+from collections.abc import Collection
+
+from counterfoil.core.reasons import Reason
+
+STATE, DEAD_LETTER, COMMAND, RETRY = "state", "dead_letter", "command", "retry"
+FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0  #: seconds
+
+
+def road_of(kind: str, type_name: str) -> str:
+    """The road of an outbox row."""
+    return kind if kind in (STATE, DEAD_LETTER) else f"{kind}.{type_name}"
+
+
+def topic_of(ledger: str, road: str) -> str:
+    """The topic at the end of a road."""
+    if road == STATE:
+        return f"{ledger}.state"
+    if road == DEAD_LETTER:
+        return f"{ledger}.dead-letters"
+    kind, _, type_name = road.partition(".")
+    return f"{ledger}.{type_name}.{'commands' if kind == COMMAND else 'retry'}"
+
+
+class Roads:
+    """What is known of the topics. Not `verified` (embedded): every road is open until a send fails."""
+
+    def __init__(self, ledger: str, *, verified: bool = True) -> None:
+        self.ledger = ledger
+        self._topics: dict[str, str] = {}
+        self._known: frozenset[str] | None = frozenset() if verified else None
+        self._shut: dict[str, Reason] = {}  #: closed by a verification
+        self._again: dict[str, tuple[float, float]] = {}  #: road -> when it may be tried again, and the next wait
+        self.missing: frozenset[str] = frozenset()  #: topics that rows wait for
+
+    def topic(self, road: str) -> str:
+        """The road's topic."""
+        topic = self._topics.get(road)
+        if topic is None:
+            topic = self._topics[road] = topic_of(self.ledger, road)
+        return topic
+
+    def verified(self, known: Collection[str], shut: dict[str, Reason]) -> bool:
+        """What a look at the broker found; answers whether a road opened: then what waits for it is read again."""
+        before, was_shut = self._known or frozenset(), self._shut
+        self._known, self._shut = frozenset(known), dict(shut)
+        self.missing -= self._known
+        return bool(self._known - before) or any(road not in shut for road in was_shut)
+
+    def shut(self, road: str) -> Reason | None:
+        """Why the road is closed until the next verification, or None."""
+        if self._known is not None and self.topic(road) not in self._known:
+            self.missing |= {self.topic(road)}
+            return Reason.TOPIC_MISSING
+        return self._shut.get(road)
+
+    def close(self, road: str, now: float) -> float:
+        """Something failed on this road: leave it for a while; answers how long. Within a wait it stays as it is."""
+        until, wait = self._again.get(road, (0.0, FIRST_WAIT))
+        if now < until:
+            return until - now
+        self._again[road] = (now + wait, min(2 * wait, LONGEST_WAIT))
+        return wait
+
+    def delivered(self, road: str) -> None:
+        """Something arrived: the next failure waits the shortest time again."""
+        if self._again:
+            self._again.pop(road, None)
+
+    def closed(self, now: float) -> list[str]:
+        """The roads that must not be read now: their rows stay where they are."""
+        waiting = [road for road, (until, _) in self._again.items() if now < until]
+        absent = [] if self._known is None else [road for road, topic in self._topics.items() if topic not in self._known]
+        return sorted({*waiting, *absent, *self._shut})
+
+    def forget(self, road: str) -> None:
+        """Treat the road's topic as not there until it is verified again."""
+        if self._known is not None:
+            self._known -= {self.topic(road)}
+            self.missing |= {self.topic(road)}
