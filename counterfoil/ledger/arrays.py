@@ -7,7 +7,7 @@ registering its dumper on a connection changes nothing else that a caller does t
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from psycopg import Connection as PsycopgConnection
+from psycopg import BaseConnection
 from psycopg.types.array import ListBinaryDumper
 from sqlalchemy import BindParameter, Connection, bindparam
 from sqlalchemy.types import UserDefinedType
@@ -42,7 +42,7 @@ def columns(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Mapping[st
 
 def prepare_driver(driver: Any) -> None:
     """Lets a psycopg connection send `Array`; every other type stays as its owner has it."""
-    if not isinstance(driver, PsycopgConnection):
+    if not isinstance(driver, BaseConnection):
         raise TypeError("a ledger is reached through psycopg 3: use a postgresql+psycopg:// engine")
     driver.adapters.register_dumper(Array, ListBinaryDumper)
 
