@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,10 +24,21 @@ from tests.support.topics import Topics
 PLANTED = pytest.StashKey[Planted]()
 
 
+SHARE = "COUNTERFOIL_TEST_SHARE"
+
+
 def _share() -> Path | None:
     """The folder through which the processes of one pytest-xdist run share their servers."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    return Path(tempfile.gettempdir()) / f"counterfoil-run-{run}" if run else None
+    folder = os.environ.get(SHARE)
+    return Path(folder) if folder else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With -n, make the shared folder before any process of the run begins."""
+    if getattr(config.option, "numprocesses", None) and SHARE not in os.environ:
+        os.environ[SHARE] = tempfile.mkdtemp(prefix="counterfoil-run-")
+        Path(os.environ[SHARE]).chmod(0o711)
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARE), ignore_errors=True))
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from counterfoil.parts import Kafka
@@ -97,11 +98,20 @@ class Topics:
                 done.result(15)
 
 
+def _ends(reader: Consumer, place: TopicPartition) -> tuple[int, int] | None:
+    """The first and the next offset; None while the partition of a new topic has no leader."""
+    try:
+        return reader.get_watermark_offsets(place, timeout=10)
+    except KafkaException:
+        return None
+
+
 def _read(reader: Consumer, topics: Iterable[str]) -> list[Message]:
     places, ends = [], {}
     for topic in topics:
         for number in reader.list_topics(topic, timeout=10).topics[topic].partitions:
-            low, high = reader.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+            look = partial(_ends, reader, TopicPartition(topic, number))
+            low, high = eventually(look, what=f"the leader of {topic}")
             if high > low:
                 places.append(TopicPartition(topic, number, low))
                 ends[topic, number] = high

@@ -10,7 +10,7 @@ T = TypeVar("T")
 POLL = 0.02  #: seconds between two looks
 
 
-def eventually(condition: Callable[[], T], *, within: float = 15, what: str = "the condition") -> T:
+def eventually(condition: Callable[[], T | None], *, within: float = 15, what: str = "the condition") -> T:
     """The first true value of the condition; fails, with the last value seen, after `within` seconds."""
     deadline = time.monotonic() + within
     while not (seen := condition()):
