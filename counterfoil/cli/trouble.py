@@ -14,8 +14,8 @@ from counterfoil.core.errors import CounterfoilError, Refused
 from counterfoil.settings import SettingsError
 
 
-@dataclass(frozen=True)
-class Trouble(Exception):
+@dataclass(eq=False)
+class Trouble(Exception):  # not frozen: contextlib writes an exception's traceback into it
     """A command's end that is no success."""
 
     code: str  #: closed, for programs
