@@ -33,6 +33,8 @@ class Facts(NamedTuple):
     type: str
     entity: str
     version: str | None
+    remote_id: str | None = None
+    traceparent: str | None = None
 
 
 class StateLine(NamedTuple):
@@ -108,7 +110,7 @@ def lock(connection: Connection, numbers: Iterable[int]) -> Locked:
     asked = sorted(set(numbers))
     rows = connection.execute(LOCK, columns(["l_number"], [(number,) for number in asked])).all()
     standings = {row.number: standing_of(row) for row in rows}
-    facts = {row.number: Facts(row.operation_id, row.type, row.entity, row.version) for row in rows}
+    facts = {row.number: Facts(row.operation_id, row.type, row.entity, row.version, row.remote_id, row.traceparent) for row in rows}
     return Locked(rows[0].now if rows else NEVER, standings, facts)
 
 
@@ -219,7 +221,7 @@ class Writer:
             str(move.to),
             standing.attempt,
             standing.revision,
-            one.receipt.remote_id if one.receipt else None,
+            (one.receipt.remote_id if one.receipt else None) or facts.remote_id,
             move.reason,
             now,
         )
@@ -233,6 +235,7 @@ class Writer:
             key,
             self._encode(line),
             None,
+            facts.traceparent,
         )
 
     def _letters(self, connection: Connection, quarantined: Sequence[Decided]) -> list[tuple[Any, ...]]:
@@ -272,6 +275,7 @@ class Writer:
                     key,
                     row.value,
                     words,
+                    facts.traceparent,
                 )
             )
         return letters

@@ -15,7 +15,7 @@ locked AS MATERIALIZED (
 )
 SELECT l.number, l.state, l.sequence, l.attempt, l.tries_left, l.revision, l.generation, l.outcome, l.doubtful_since,
     l.doubtful_revision, l.doubtful_generation, l.unresolved, l.admitted_at, l.attempt_until, l.session, l.cancel_asked,
-    l.accepted_risk, l.remote_id, o.operation_id, o.type, o.entity, o.version, counterfoil.ledger_time() AS now
+    l.accepted_risk, l.remote_id, o.operation_id, o.type, o.entity, o.version, o.traceparent, counterfoil.ledger_time() AS now
 FROM locked l JOIN counterfoil.operation o ON o.number = l.number
 """
 ).bindparams(column("l_number", "int8"))
@@ -26,18 +26,16 @@ MOVE = {"m_number": "int8", "m_expected": "int4", "m_state": "text", "m_kind": "
         "m_remote_version": "text", "m_sink_time": "timestamptz", "m_result_key": "text", "m_detail": "text",
         "m_content": "bytea"}  # fmt: skip
 OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text", "o_id": "uuid", "o_revision": "int4",
-       "o_key": "bytea", "o_value": "bytea", "o_headers": "text"}  # fmt: skip
+       "o_key": "bytea", "o_value": "bytea", "o_headers": "text", "o_traceparent": "text"}  # fmt: skip
 
 #: Transitions out of any state but into running. Void where the sequence is no longer the one that the decision was taken on.
 WRITE: TextClause = text(
     """
 WITH asked AS MATERIALIZED (
     SELECT * FROM unnest(:m_number, :m_expected, :m_state, :m_kind, :m_reason, :m_outcome, :m_wait, :m_delayed, :m_tries,
-        :m_doubt,
-        :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
+        :m_doubt, :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
     AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, attempt, remote_id, remote_version,
-        sink_time,
-        result_key, detail, content)
+        sink_time, result_key, detail, content)
 ),
 moved AS (
     UPDATE counterfoil.state s SET
@@ -70,10 +68,11 @@ told AS (
     FROM moved m JOIN asked a ON a.number = m.number
 ),
 sent AS (
-    INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, key, value, headers, created_at)
-    SELECT o.shard, o.kind, o.type, o.number, o.id, o.revision, o.key, o.value, CAST(o.headers AS jsonb), :m_now
-    FROM unnest(:o_number, :o_shard, :o_kind, :o_type, :o_id, :o_revision, :o_key, :o_value, :o_headers)
-        AS o(number, shard, kind, type, id, revision, key, value, headers)
+    INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, key, value, headers,
+        traceparent, created_at)
+    SELECT o.shard, o.kind, o.type, o.number, o.id, o.revision, o.key, o.value, CAST(o.headers AS jsonb), o.traceparent, :m_now
+    FROM unnest(:o_number, :o_shard, :o_kind, :o_type, :o_id, :o_revision, :o_key, :o_value, :o_headers, :o_traceparent)
+        AS o(number, shard, kind, type, id, revision, key, value, headers, traceparent)
     JOIN moved m ON m.number = o.number
 )
 SELECT number FROM moved
