@@ -38,7 +38,7 @@ class Contract(Generic[R]):
         self._entry: Locked = lock.entry(definition)
         self._frame = frame(self._entry.id)
         self._plain = definition.plain
-        self._walk = compile_writer(shape, max_bytes)
+        self._walk = compile_writer(shape)
         self._read = compile_reader(shape)
         self.payload = payload
         self.subject = definition.subject
@@ -90,7 +90,7 @@ class Contract(Generic[R]):
     def _walked(self, payload: R) -> tuple[Any, bytes]:
         out: list[bytes] = []
         try:
-            return self._walk(payload, out.append, [MOST_ITEMS]), b"".join(out)
+            return self._walk(payload, out.append, [MOST_ITEMS, self.max_bytes]), b"".join(out)
         except Fault as fault:
             reason, path = fault.reason, fault.path
         raise Refused(reason, path=path or None, subject=self.subject)

@@ -3,6 +3,7 @@
 What it accepts can be written and read back as the same Python types. It reads annotations only: no value, no default factory.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import types
@@ -13,6 +14,7 @@ from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_
 from uuid import UUID
 
 from counterfoil.core.errors import Refused
+from counterfoil.schemas.scalars import Fault, compile_scalar
 from counterfoil.schemas.shape import Field, Shape, mismatch
 
 _PYTHON: dict[str, type] = {
@@ -31,8 +33,9 @@ _PYTHON: dict[str, type] = {
     "timestamp-millis": datetime.datetime,
     "timestamp-micros": datetime.datetime,
 }
-#: Defaults that the codec can write for a field that the dataclass leaves to the contract.
-_CONSTANT = {"null": type(None), "boolean": bool, "int": int, "long": int, "string": str, "double": float}
+#: Kinds whose default the codec can write for a field that the dataclass leaves to the contract.
+_CONSTANT = frozenset({"null", "boolean", "int", "long", "float", "double", "string"})
+_LONGEST_DEFAULT = 10_000
 
 
 def fitted(shape: Shape, hint: Any, path: str = "") -> Shape:
@@ -59,11 +62,15 @@ def fitted(shape: Shape, hint: Any, path: str = "") -> Shape:
 
 def constant(field: Field) -> Any:
     """What the writer is handed for a field that only the contract has: its default, where that is a plain one."""
-    shape, default = field.shape, field.default
+    shape = field.shape
     branch = shape.items[0] if shape.kind == "union" else shape
-    if type(default) is not _CONSTANT.get(branch.kind, object()):
+    wire: Any = field
+    if branch.kind in _CONSTANT:
+        with contextlib.suppress(Fault):
+            wire = compile_scalar(branch)(field.default, lambda piece: None, [0, _LONGEST_DEFAULT])
+    if wire is field:
         raise mismatch(field.name, "the payload has no such field, and its default is not null, a number, a text or a bool")
-    return (branch.branch, default) if shape.kind == "union" else default
+    return (branch.branch, wire) if shape.kind == "union" else wire
 
 
 def _resolved(hint: Any) -> Any:

@@ -17,7 +17,8 @@ from counterfoil.core.reasons import Reason
 from counterfoil.schemas.shape import Shape
 
 Put = Callable[[bytes], object]
-Write = Callable[[Any, Put, list[int]], Any]
+Left = list[int]  #: what may still come: items of arrays and maps, and bytes of texts and bytes fields
+Write = Callable[[Any, Put, Left], Any]
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EPOCH_DAY = EPOCH.toordinal()
@@ -41,7 +42,7 @@ class Fault(Exception):
         return self
 
 
-def compile_scalar(shape: Shape, limit: int) -> Write:
+def compile_scalar(shape: Shape) -> Write:
     match shape.kind:
         case "null":
             return _null
@@ -52,9 +53,9 @@ def compile_scalar(shape: Shape, limit: int) -> Write:
         case "float" | "double":
             return _double(single=shape.kind == "float")
         case "string":
-            return text_writer(limit)
+            return write_text
         case "bytes" | "fixed":
-            return _bytes(shape.size, limit)
+            return _bytes(shape.size)
         case "decimal":
             return _decimal(shape)
         case "uuid":
@@ -66,13 +67,13 @@ def compile_scalar(shape: Shape, limit: int) -> Write:
     return _enum(shape)
 
 
-def _null(value: Any, put: Put, left: Any) -> None:
+def _null(value: Any, put: Put, left: Left) -> None:
     if value is not None:
         raise Fault(Reason.WRONG_TYPE)
     put(canonical.NULL)
 
 
-def _boolean(value: Any, put: Put, left: Any) -> bool:
+def _boolean(value: Any, put: Put, left: Left) -> bool:
     if value is True:
         put(canonical.TRUE)
         return True
@@ -85,7 +86,7 @@ def _boolean(value: Any, put: Put, left: Any) -> bool:
 def _integer(bound: int) -> Write:
     lowest = -bound
 
-    def write(value: Any, put: Put, left: Any) -> int:
+    def write(value: Any, put: Put, left: Left) -> int:
         if type(value) is not int:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise Fault(Reason.WRONG_TYPE)
@@ -100,7 +101,7 @@ def _integer(bound: int) -> Write:
 
 
 def _double(*, single: bool) -> Write:
-    def write(value: Any, put: Put, left: Any) -> float:
+    def write(value: Any, put: Put, left: Left) -> float:
         if type(value) is not float:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise Fault(Reason.WRONG_TYPE)
@@ -124,23 +125,20 @@ def _is_single(value: float) -> bool:
         return False
 
 
-def text_writer(limit: int) -> Write:
+def write_text(value: Any, put: Put, left: Left) -> str:
     """Text that PostgreSQL, Avro and Kafka all take. NFC is the canonical form's: the value itself goes out as it came."""
-
-    def write(value: Any, put: Put, left: Any) -> str:
-        if type(value) is not str:
-            if not isinstance(value, str):
-                raise Fault(Reason.WRONG_TYPE)
-            value = str.__str__(value)
-        if len(value) > limit:
-            raise Fault(Reason.PAYLOAD_TOO_LARGE)
-        if "\x00" in value:
-            raise Fault(Reason.FORBIDDEN_TEXT)
-        raw = value.encode() if value.isascii() else _nfc(value)
-        put(b"s%d:%b" % (len(raw), raw))  # canonical.of_text, in line
-        return value  # type: ignore[no-any-return]
-
-    return write
+    if type(value) is not str:
+        if not isinstance(value, str):
+            raise Fault(Reason.WRONG_TYPE)
+        value = str.__str__(value)
+    left[1] -= len(value)
+    if left[1] < 0:
+        raise Fault(Reason.PAYLOAD_TOO_LARGE)
+    if "\x00" in value:
+        raise Fault(Reason.FORBIDDEN_TEXT)
+    raw = value.encode() if value.isascii() else _nfc(value)
+    put(b"s%d:%b" % (len(raw), raw))  # canonical.of_text, in line
+    return value  # type: ignore[no-any-return]
 
 
 def _nfc(value: str) -> bytes:
@@ -151,13 +149,14 @@ def _nfc(value: str) -> bytes:
     raise Fault(Reason.FORBIDDEN_TEXT)
 
 
-def _bytes(size: int, limit: int) -> Write:
-    def write(value: Any, put: Put, left: Any) -> bytes:
+def _bytes(size: int) -> Write:
+    def write(value: Any, put: Put, left: Left) -> bytes:
         if not isinstance(value, bytes):
             raise Fault(Reason.WRONG_TYPE)
         if size and len(value) != size:
             raise Fault(Reason.PAYLOAD_INVALID)
-        if len(value) > limit:
+        left[1] -= len(value)
+        if left[1] < 0:
             raise Fault(Reason.PAYLOAD_TOO_LARGE)
         put(canonical.of_bytes(value))
         return value
@@ -171,7 +170,7 @@ def _decimal(shape: Shape) -> Write:
     context.traps[Clamped] = False
     grain, scale, size = Decimal((0, (1,), -shape.scale)), shape.scale, shape.size
 
-    def write(value: Any, put: Put, left: Any) -> bytes:
+    def write(value: Any, put: Put, left: Left) -> bytes:
         if not isinstance(value, Decimal):
             raise Fault(Reason.WRONG_TYPE)
         if not value.is_finite():
@@ -189,7 +188,7 @@ def _decimal(shape: Shape) -> Write:
 
 
 def _uuid(*, as_text: bool) -> Write:
-    def write(value: Any, put: Put, left: Any) -> str | bytes:
+    def write(value: Any, put: Put, left: Left) -> str | bytes:
         if not isinstance(value, UUID):
             raise Fault(Reason.WRONG_TYPE)
         put(canonical.of_uuid(value))
@@ -198,7 +197,7 @@ def _uuid(*, as_text: bool) -> Write:
     return write
 
 
-def _date(value: Any, put: Put, left: Any) -> int:
+def _date(value: Any, put: Put, left: Left) -> int:
     if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
         raise Fault(Reason.WRONG_TYPE)
     days = value.toordinal() - EPOCH_DAY
@@ -209,7 +208,7 @@ def _date(value: Any, put: Put, left: Any) -> int:
 def _instant(grain: int) -> Write:
     """Aware only; finer than the contract's grain is refused, not cut off."""
 
-    def write(value: Any, put: Put, left: Any) -> int:
+    def write(value: Any, put: Put, left: Left) -> int:
         if not isinstance(value, datetime.datetime):
             raise Fault(Reason.WRONG_TYPE)
         if value.utcoffset() is None:
@@ -230,7 +229,7 @@ def _enum(shape: Shape) -> Write:
     spelled = {symbol: canonical.of_symbol(symbol) for symbol in shape.symbols}
     members = shape.python if shape.python is not str else None
 
-    def write(value: Any, put: Put, left: Any) -> str:
+    def write(value: Any, put: Put, left: Left) -> str:
         if members is not None:
             if not isinstance(value, members):
                 raise Fault(Reason.WRONG_TYPE)

@@ -4,6 +4,7 @@ Refuses, when the contract is read, whatever could not be written or read exactl
 branch a value cannot name, array items of no width, decimals without a fixed scale, logical types that this codec does not know.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from counterfoil.core.reasons import Reason
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 DEEPEST = 32  #: records, arrays, maps and unions inside each other
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOGICAL = {
     ("bytes", "decimal"),
     ("fixed", "decimal"),
@@ -99,7 +101,7 @@ class _Builder:
             case "record":
                 return self._record(schema, path, depth)
             case "enum":
-                return self._remember(Shape("enum", "enum", schema["name"], symbols=tuple(schema["symbols"])))
+                return self._enum(schema, path)
             case "fixed":
                 return self._remember(self._fixed(schema, logical, path))
             case "array" | "map":
@@ -123,10 +125,18 @@ class _Builder:
         return self.known[name]
 
     def _remember(self, shape: Shape) -> Shape:
+        if not all(map(_NAME.fullmatch, shape.name.split("."))):
+            raise mismatch("", "a name of the contract is not made of letters, digits and _")
         if shape.name in self.known or shape.name in self.open:
             raise mismatch("", f"{shape.name} is defined twice")
         self.known[shape.name] = shape
         return shape
+
+    def _enum(self, schema: Any, path: str) -> Shape:
+        symbols = schema["symbols"]
+        if not symbols or len(set(symbols)) != len(symbols) or not all(map(_NAME.fullmatch, symbols)):
+            raise mismatch(path, "an enum has symbols, each of letters, digits and _, and each once")
+        return self._remember(Shape("enum", "enum", schema["name"], symbols=tuple(symbols)))
 
     def _record(self, schema: Any, path: str, depth: int) -> Shape:
         name = schema["name"]
@@ -138,8 +148,8 @@ class _Builder:
             below = f"{path}.{each['name']}" if path else each["name"]
             fields.append(Field(each["name"], self.build(each["type"], below, depth + 1), "default" in each, each.get("default")))
         self.open.discard(name)
-        if len({each.name for each in fields}) != len(fields):
-            raise mismatch(path, f"{name} has a field twice")
+        if len({each.name for each in fields}) != len(fields) or not all(_NAME.fullmatch(each.name) for each in fields):
+            raise mismatch(path, f"{name} has a field twice, or a field's name is not made of letters, digits and _")
         return self._remember(Shape("record", "record", name, fields=tuple(fields)))
 
     def _fixed(self, schema: Any, logical: str | None, path: str) -> Shape:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from counterfoil.core.errors import Undecodable
 from counterfoil.core.reasons import Reason
 from counterfoil.schemas.frame import frame, framed_id
-from counterfoil.schemas.lock import RegistryLock
+from counterfoil.schemas.lock import Locked, RegistryLock
 from counterfoil.schemas.reader import compile_reader
 from counterfoil.schemas.scalars import EPOCH, Fault
 from counterfoil.schemas.system import state_definition
@@ -99,6 +99,13 @@ class StateContract:
         if at != len(value) or values[5] not in self._states:
             raise Undecodable(Reason.UNDECODABLE_VALUE, self._names[len(values)] if at < 0 else None)
         return StateRecord._make(values)
+
+
+@lru_cache(maxsize=64)
+def state_codec(schema_id: int) -> StateContract:
+    """The codec under an id that is known without the lock's file, as the ledger keeps it; remembered."""
+    definition = state_definition()
+    return StateContract(RegistryLock({definition.subject: Locked(1, schema_id, definition.sha256)}))
 
 
 def _varint(value: int) -> bytes:

@@ -14,32 +14,30 @@ from counterfoil.core import canonical
 from counterfoil.core.reasons import Reason
 from counterfoil.schemas import scalars
 from counterfoil.schemas.fit import constant
-from counterfoil.schemas.scalars import Fault, Put, Write
+from counterfoil.schemas.scalars import Fault, Left, Put, Write
 from counterfoil.schemas.shape import Shape
 
 MOST_ITEMS = 100_000  #: of all arrays and maps in one value together
 
-Left = list[int]  #: one number: items that may still come
 
-
-def compile_writer(shape: Shape, limit: int) -> Callable[[Any, Put, Left], Any]:
-    """A function of (payload, append, [items left]) that returns the wire value; `limit` bounds each text and bytes field."""
+def compile_writer(shape: Shape) -> Write:
+    """A function of (payload, append, [items left, bytes left]) that appends canonical bytes and returns the wire value."""
     match shape.kind:
         case "record":
-            return _record(shape, limit)
+            return _record(shape)
         case "union":
-            return _union(shape, limit)
+            return _union(shape)
         case "array":
-            return _array(shape, limit)
+            return _array(shape)
         case "map":
-            return _map(shape, limit)
-    return scalars.compile_scalar(shape, limit)
+            return _map(shape)
+    return scalars.compile_scalar(shape)
 
 
-def _record(shape: Shape, limit: int) -> Write:
+def _record(shape: Shape) -> Write:
     own = sorted((each for each in shape.fields if each.own), key=lambda each: each.name)
     left_out = {each.name: constant(each) for each in shape.fields if not each.own}
-    places = [(each.name, canonical.of_text(each.name), compile_writer(each.shape, limit)) for each in own]
+    places = [(each.name, canonical.of_text(each.name), compile_writer(each.shape)) for each in own]
     head, payload = canonical.record_head(len(own)), shape.python
     get = _getter([each.name for each in own])
 
@@ -70,11 +68,11 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple(getattr(value, name) for name in names)
 
 
-def _union(shape: Shape, limit: int) -> Write:
+def _union(shape: Shape) -> Write:
     branches: list[tuple[tuple[type, ...], str, Write]] = []
     exact: dict[type, tuple[str, Write]] = {}
     for each in shape.items:
-        writer = compile_writer(each, limit)
+        writer = compile_writer(each)
         kinds = (list, tuple) if each.kind == "array" else (each.python,)
         branches.append((kinds, each.branch, writer))
         exact.update((kind, (each.branch, writer)) for kind in kinds)
@@ -97,8 +95,8 @@ def _refuse(value: Any, put: Put, left: Left) -> Any:
     raise Fault(Reason.WRONG_TYPE)
 
 
-def _array(shape: Shape, limit: int) -> Write:
-    item = compile_writer(shape.items[0], limit)
+def _array(shape: Shape) -> Write:
+    item = compile_writer(shape.items[0])
 
     def write(value: Any, put: Put, left: Left) -> Any:
         if not isinstance(value, list | tuple):
@@ -116,9 +114,8 @@ def _array(shape: Shape, limit: int) -> Write:
     return write
 
 
-def _map(shape: Shape, limit: int) -> Write:
-    item = compile_writer(shape.items[0], limit)
-    key = scalars.text_writer(limit)
+def _map(shape: Shape) -> Write:
+    item = compile_writer(shape.items[0])
 
     def write(value: Any, put: Put, left: Left) -> Any:
         if not isinstance(value, dict):
@@ -130,7 +127,7 @@ def _map(shape: Shape, limit: int) -> Write:
         try:
             for name, each in value.items():
                 pieces: list[bytes] = []
-                plain = key(name, pieces.append, left)
+                plain = scalars.write_text(name, pieces.append, left)
                 spellings.add(normalize("NFC", plain))
                 wire[plain] = item(each, pieces.append, left)
                 entries.append((pieces[0], pieces))

@@ -66,23 +66,29 @@ def test_a_field_with_a_plain_default_may_be_left_to_the_contract() -> None:
     schema["fields"] += [
         {"name": "y", "type": ["null", "string"], "default": None},
         {"name": "z", "type": "int", "default": 3},
+        {"name": "w", "type": "double", "default": 1},
     ]
-    payload, wider = (
-        payload_of(x=str),
-        dataclasses.make_dataclass("Wider", [("x", str), ("y", str | None), ("z", int)], frozen=True),
-    )
+    payload, wider = payload_of(x=str), payload_of(x=str, y=str | None, z=int, w=float)
     codec, whole = contract(payload, schema), contract(wider, schema)
-    assert codec.encode(payload("a")) == whole.encode(wider("a", None, 3))
+    assert codec.encode(payload("a")) == whole.encode(wider("a", None, 3, 1.0))
     assert codec.decode(codec.encode(payload("a"))) == payload("a")
-    assert codec.canonical(payload("a")) != whole.canonical(wider("a", None, 3))
+    assert codec.canonical(payload("a")) != whole.canonical(wider("a", None, 3, 1.0))
 
 
 def test_a_default_that_this_codec_cannot_write_is_refused_when_the_contract_is_read() -> None:
     """D41: a decimal's default is bytes in disguise."""
-    schema = record(x="string")
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
-    schema["fields"].append({"name": "y", "type": decimal, "default": "\u0001"})
-    assert mistake(payload_of(x=str), schema).path == "y"
+    for kind, default in (
+        (decimal, "\u0001"),
+        ("int", 2**31),
+        ("int", "3"),
+        ("string", "a\0"),
+        (["null", "int"], 3),
+        ("bytes", ""),
+    ):
+        schema = record(x="string")
+        schema["fields"].append({"name": "y", "type": kind, "default": default})
+        assert mistake(payload_of(x=str), schema).path == "y"
 
 
 @pytest.mark.parametrize(
@@ -109,6 +115,10 @@ def test_a_default_that_this_codec_cannot_write_is_refused_when_the_contract_is_
         [["null"], "int"],
         {"type": "record", "name": "B", "fields": "x"},
         {"type": "array"},
+        {"type": "enum", "name": "E", "symbols": [1]},
+        {"type": "enum", "name": "E", "symbols": ["a", "a"]},
+        {"type": "enum", "name": "E", "symbols": []},
+        {"type": "enum", "name": 'E"\n', "symbols": ["a"]},
         5,
         None,
     ],

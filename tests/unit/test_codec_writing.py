@@ -319,6 +319,7 @@ def test_a_payload_too_large_for_a_record_is_refused_before_and_after_encoding()
         Order("x" * 1001, (), {}, None),
         Order("x" * 600, (), {}, "y" * 600),
         Order("1", (), {f"k{n}": n for n in range(100_001)}, None),
+        Order("1", (Line("x" * 900, Decimal(1)),) * 100_000, {}, None),
     ):
         with pytest.raises(Refused) as refused:
             codec.encode(bad)
