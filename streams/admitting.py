@@ -1,0 +1,227 @@
+"""Decode, keep raw what cannot be handled, and admit: what a batch of records asks for becomes jobs, and all else is finished.
+
+A record leaves here finished only when the ledger says so: its operation needs nothing more of it, or its bytes are kept. Never
+admits more operations than it is handed records, so whoever hands them over holds a slot for each. Blocks its thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from counterfoil.core.events import LogEvent
+from counterfoil.core.identity import idempotency_key, result_key
+from counterfoil.core.reasons import Reason
+from counterfoil.core.records import Attempt, OperationId
+from counterfoil.failpoints import failpoint
+from counterfoil.ledger import poison
+from counterfoil.ledger.admission import Admission, Admitted, LeaseOver, Why, admit
+from counterfoil.ledger.moves import Writer
+from counterfoil.ledger.raw_records import keep
+from counterfoil.reporting import raw_words
+from counterfoil.streams.in_hand import Finished, InHand
+from counterfoil.streams.lease import Lease, boottime
+from counterfoil.streams.ledger_calls import LedgerCalls
+from counterfoil.streams.record import Readable, Record, Unreadable, raw, read
+from counterfoil.streams.runnable import RunnableType
+from counterfoil.telemetry import Fields, alarm, count, log_each
+
+_Kept = tuple[Record, int | None, Reason]  # a record, the operation that it may name, and why it is kept
+
+
+class Job(NamedTuple):
+    """An admitted attempt: to be answered exactly once, whatever happens to it."""
+
+    record: Record
+    also: tuple[Record, ...]  #: further records of the batch that asked for the same: finished with it
+    payload: Any
+    admitted: Admitted
+    session: int  #: that admitted it
+    until: float  #: end of its maximum run time by `boottime`
+
+    @property
+    def operation_id(self) -> UUID:
+        return self.admitted.operation_id
+
+    def attempt(self, timeout: float) -> Attempt:
+        """The call, as the effect sees it."""
+        _, operation_id, number, revision, generation, _ = self.admitted
+        key = idempotency_key(operation_id, revision, generation)
+        return Attempt(OperationId(operation_id), number, key, result_key(operation_id), timeout, None)
+
+    def finished(self) -> list[Finished]:
+        """Its records, once its answer is saved."""
+        done = Finished(self.record, self.admitted.operation_id, self.admitted.attempt)
+        return [done, *(done._replace(record=record) for record in self.also)] if self.also else [done]
+
+
+class Desk(NamedTuple):
+    """What every step at the ledger needs."""
+
+    calls: LedgerCalls
+    writer: Writer
+    lease: Lease
+    in_hand: InHand
+    hold_for: timedelta
+    review_within: timedelta
+
+
+class Admitting:
+    """Admission of one type's records."""
+
+    def __init__(self, desk: Desk, type_: RunnableType, topics: Mapping[str, tuple[str, str]]) -> None:
+        self._desk = desk
+        self._type = type_
+        self._roads = {topic: road for topic, (name, road) in topics.items() if name == type_.name}
+
+    def admit(self, records: Sequence[Record]) -> list[Job]:
+        """The jobs among these begun records; the others are finished."""
+        name, contract, roads = self._type.name, self._type.contract, self._roads
+        readable: list[Readable] = []
+        unreadable: list[Unreadable] = []
+        for record in records:
+            found = read(record, name, roads[record.prefix.topic], contract)
+            if isinstance(found, Readable):
+                readable.append(found)
+            else:
+                unreadable.append(found)
+        count("records_received", len(records), operation_type=name)
+        if unreadable:
+            self._keep_unreadable(unreadable)
+        jobs: list[Job] = []
+        while readable:
+            readable = self._round(readable, jobs)
+        failpoint("worker.after_admit")
+        return jobs
+
+    def _round(self, readable: Sequence[Readable], jobs: list[Job]) -> list[Readable]:
+        """Admit the first record of each operation; answers those of the rest that still have to ask for themselves."""
+        first: dict[int, Readable] = {}
+        rest: list[Readable] = []
+        for one in readable:
+            if first.setdefault(one.candidate.number, one) is not one:
+                rest.append(one)
+        before, session, admission = self._ask(first)
+        also: dict[int, list[Record]] = {}
+        still: list[Readable] = []
+        copies: list[Readable] = []
+        for one in rest:
+            number, asked = one.candidate.number, first[one.candidate.number].candidate
+            if (asked.revision, asked.value_hash) != (one.candidate.revision, one.candidate.value_hash):
+                still.append(one)
+            elif number in admission.admitted:
+                also.setdefault(number, []).append(one.record)
+            else:
+                copies.append(one)
+        for number, admitted in admission.admitted.items():
+            one = first[number]
+            until = before + self._type.rules.timeout.total_seconds()  # from before the statement: never later than the ledger's
+            jobs.append(Job(one.record, tuple(also.get(number, ())), one.payload, admitted, session, until))
+        count("operations_admitted", len(admission.admitted), operation_type=self._type.name)
+        self._log_received(first, rest, admission)
+        self._leave(first, copies, admission.left)
+        return still
+
+    def _ask(self, first: Mapping[int, Readable]) -> tuple[float, int, Admission]:
+        """One statement for all; answers the time before it, and the session that it ran under."""
+        desk, rules = self._desk, self._type.rules
+        candidates = [one.candidate for one in first.values()]
+        while True:
+            session = desk.lease.session
+
+            def unit(connection: Connection, session: int = session) -> tuple[float, Admission]:
+                before = boottime()
+                return before, admit(connection, desk.writer, session, rules, candidates)
+
+            try:
+                before, admission = desk.calls.run(unit)
+            except LeaseOver:
+                desk.lease.renew()
+                continue
+            return before, session, admission
+
+    def _leave(self, first: Mapping[int, Readable], copies: Sequence[Readable], left: Mapping[int, Why]) -> None:
+        """Records whose operation was not admitted: finished, those that nobody may run kept raw before that."""
+        if not left:
+            return
+        leaving = [first[number] for number in left] + list(copies)
+        unknown = [one for one in leaving if left[one.candidate.number] is Why.UNKNOWN]
+        forged = [one for one in leaving if left[one.candidate.number] is Why.DIGEST]
+        if unknown or forged:
+            held = [(one.record, one.candidate.number, Reason.UNKNOWN_OPERATION_RECORD) for one in unknown]
+            given_up = [(one.record, one.candidate.number, Reason.DIGEST_MISMATCH) for one in forged]
+            self._desk.calls.run(lambda connection: self._keep(connection, held, given_up))
+            self._tell_kept(held, given_up)
+        for why, total in _counted(left, leaving).items():
+            count("records_completed", total, operation_type=self._type.name, reason=why)
+        self._desk.in_hand.finish(self._type.name, [Finished(one.record, one.operation_id, 0) for one in leaving])
+
+    def _keep_unreadable(self, unreadable: Sequence[Unreadable]) -> None:
+        """Bytes that this worker cannot read: kept raw; an operation whose own bytes they are is set aside instead."""
+        kept = self._desk.calls.run(lambda connection: self._sort_unreadable(connection, unreadable))
+        self._tell_kept(*kept)
+        self._desk.in_hand.finish(self._type.name, [Finished(one.record, None, 0) for one in unreadable])
+
+    def _sort_unreadable(self, connection: Connection, unreadable: Sequence[Unreadable]) -> tuple[list[_Kept], list[_Kept]]:
+        rules = self._type.rules
+        suspects = [poison.Suspect(one.claimed.number, one.value_hash) for one in unreadable if one.claimed]
+        own = poison.own_bytes(connection, rules, suspects) if suspects else set()
+        held: list[_Kept] = []
+        given_up: list[_Kept] = []
+        aside: dict[int, str] = {}
+        for one in unreadable:
+            number = one.claimed.number if one.claimed else None
+            if one.held:
+                held.append((one.record, number if number in own else None, one.reason))
+            elif number is not None and number in own:
+                aside[number] = one.reason.value
+            else:
+                given_up.append((one.record, number, one.reason))
+        if aside:
+            poison.set_aside(connection, self._desk.writer, rules, aside)
+        self._keep(connection, held, given_up)
+        return held, given_up
+
+    def _keep(self, connection: Connection, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
+        ledger, name = self._desk.writer.ledger, self._type.name
+        for kept, are_held, due_in in ((held, True, self._desk.hold_for), (given_up, False, self._desk.review_within)):
+            raws = [raw(record, name, number, reason) for record, number, reason in kept]
+            if raws:
+                keep(connection, ledger, raws, held=are_held, due_in=due_in, words=raw_words)
+
+    def _tell_kept(self, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
+        for event, kept in ((LogEvent.HELD, held), (LogEvent.QUARANTINED, given_up)):
+            for record, _, reason in kept:
+                topic, partition = record.prefix.topic, record.prefix.partition
+                alarm(event, type=self._type.name, topic=topic, partition=partition, offset=record.offset, reason=reason.value)
+                count("records_kept_raw", operation_type=self._type.name, reason=reason.value)
+
+    def _log_received(self, first: Mapping[int, Readable], rest: Sequence[Readable], admission: Admission) -> None:
+        name, admitted, left = self._type.name, admission.admitted, admission.left
+
+        def lines() -> Iterator[Fields]:
+            for number, one in first.items():
+                if (attempt := admitted.get(number)) is not None:
+                    yield {"operation_id": attempt.operation_id, "type": name, "attempt": attempt.attempt, "redelivery": False}
+                else:
+                    yield _left_line(name, one, left[number])
+            for one in rest:
+                yield _left_line(name, one, Why.COPY)
+
+        log_each(LogEvent.RECEIVED, lines())
+
+
+def _left_line(name: str, one: Readable, why: Why) -> Fields:
+    return {"operation_id": one.operation_id, "type": name, "redelivery": why is Why.COMPLETED, "reason": why.value}
+
+
+def _counted(left: Mapping[int, Why], leaving: Sequence[Readable]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for one in leaving:
+        why = left[one.candidate.number].value
+        totals[why] = totals.get(why, 0) + 1
+    return totals

@@ -1,0 +1,72 @@
+"""What an effect's return or exception comes to: the sorting of answers, by class alone, never by a text.
+
+Pure. What proves nothing is uncertain: a time-out, a lost connection, an exception that nobody sorted, an answer that is no
+receipt. For effects in the ledger's own transaction core makes temporary of uncertain, since nothing is left of them.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from counterfoil.core.decisions import Answered
+from counterfoil.core.errors import Permanent, Temporary, Uncertain
+from counterfoil.core.failures import Errors
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.reasons import Reason
+from counterfoil.core.records import Receipt
+
+
+class WrongAnswer(Exception):
+    """An effect in the ledger returned something that is neither a receipt nor None: it is rolled back."""
+
+
+def returned(attempt: int, revision: int, answer: object) -> Answered:
+    """An effect outside returned. Anything but a receipt proves nothing."""
+    if isinstance(answer, Receipt):
+        return Answered(attempt, AttemptOutcome.DONE, Reason.RECEIPT.value, receipt=answer, revision=revision)
+    return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.WRONG_ANSWER.value, revision=revision)
+
+
+def committed(attempt: int, revision: int, receipt: Receipt | None) -> Answered:
+    """An effect in the ledger returned; it counts when the transaction commits."""
+    return Answered(attempt, AttemptOutcome.DONE, Reason.IN_LEDGER_COMMIT.value, receipt=receipt, revision=revision)
+
+
+def not_sent(attempt: int, revision: int, reason: Reason) -> Answered:
+    """The effect was not called."""
+    return Answered(attempt, AttemptOutcome.NOT_SENT, reason.value, revision=revision)
+
+
+def timed_out(attempt: int, revision: int) -> Answered:
+    """The time-out passed without an answer."""
+    return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.TIMEOUT.value, revision=revision)
+
+
+def raised(errors: Errors, attempt: int, revision: int, error: BaseException) -> Answered:
+    """An effect raised."""
+    outcome, reason, retry_after = _sorted(errors, error)
+    return Answered(attempt, outcome, reason, retry_after=retry_after, revision=revision)
+
+
+def _sorted(errors: Errors, error: BaseException) -> tuple[AttemptOutcome, str, timedelta | None]:
+    sorted_as = errors.sort(error)
+    if isinstance(sorted_as, Temporary):
+        wish = getattr(sorted_as, "retry_after", None)
+        return AttemptOutcome.TEMPORARY, Reason.TEMPORARY_FAILURE.value, wish if isinstance(wish, timedelta) else None
+    if isinstance(sorted_as, Permanent):
+        code = getattr(sorted_as, "code", None)
+        known = isinstance(code, str) and errors.knows(code)
+        return AttemptOutcome.PERMANENT, code if known and code else Reason.PERMANENT_FAILURE.value, None
+    return AttemptOutcome.UNCERTAIN, _doubt(error).value, None
+
+
+def _doubt(error: BaseException) -> Reason:
+    if isinstance(error, Uncertain):
+        return Reason.UNCERTAIN_ANSWER
+    if isinstance(error, WrongAnswer):
+        return Reason.WRONG_ANSWER
+    if isinstance(error, TimeoutError):
+        return Reason.TIMEOUT
+    if isinstance(error, ConnectionError):
+        return Reason.CONNECTION_LOST
+    return Reason.UNCLASSIFIED_EXCEPTION

@@ -1,0 +1,189 @@
+"""Effects in the ledger's own database: each batch is one transaction of lock, effects, outcomes; a failing batch is halved.
+
+Returning means applied when the transaction commits, raising means that nothing is left of it: there is no uncertain effect here.
+No savepoints (they cost five times as much). Blocks its thread.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, exc
+
+from counterfoil.core.decisions import Answered
+from counterfoil.core.effect import InLedger, InLedgerBatch
+from counterfoil.core.records import Item, Receipt
+from counterfoil.failpoints import FailpointHit, failpoint
+from counterfoil.ledger.engine import AGAIN
+from counterfoil.ledger.settlement import Locked, Result, holds, lock, save
+from counterfoil.streams.admitting import Admitting, Desk, Job
+from counterfoil.streams.answers import WrongAnswer, committed, raised
+from counterfoil.streams.lease import boottime
+from counterfoil.streams.ledger_calls import DatabaseGone, is_away
+from counterfoil.streams.record import Record
+from counterfoil.streams.runnable import RunnableType
+from counterfoil.streams.settled import Became, tell
+
+#: Marks a connection whose transaction is lent to an effect; see `refuse_commit`.
+LENT = "counterfoil_lent"
+
+
+class EffectFailed(Exception):
+    """An effect raised; `place` is its place in the batch, None where it is not known which one it was."""
+
+    def __init__(self, place: int | None, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+        self.place = place
+        self.error = error
+
+
+class EffectCommitted(Exception):
+    """An effect tried to commit the transaction that was lent to it; nothing was committed."""
+
+
+def refuse_commit(connection: Connection) -> None:
+    """For the engine's `commit` event: an effect must not commit, or its outcome would not be in the same transaction."""
+    if connection.info.get(LENT):
+        raise EffectCommitted
+
+
+class InLedgerWork:
+    """One type's work on a thread of the ledger: from records to finished records."""
+
+    def __init__(self, desk: Desk, type_: RunnableType, admitting: Admitting) -> None:
+        if not isinstance(type_.effect, (InLedger, InLedgerBatch)):
+            raise TypeError("an effect outside is executed elsewhere")
+        self._desk = desk
+        self._type = type_
+        self._effect: InLedger[Any] | InLedgerBatch[Any] = type_.effect
+        self._admitting = admitting
+
+    def __call__(self, records: Sequence[Record]) -> None:
+        """Admit and settle at most `places` records."""
+        name, in_hand = self._type.name, self._desk.in_hand
+        begun = in_hand.begin(name, records)
+        if not begun:
+            return
+        jobs = self._admitting.admit(begun)
+        if not jobs:
+            return
+        self._settle(jobs)
+        failpoint("worker.after_settle")
+        in_hand.finish(name, [done for job in jobs for done in job.finished()])
+
+    def _settle(self, jobs: Sequence[Job]) -> None:
+        """Settle a batch, by halves where it fails: what is left alone is told by its own exception."""
+        waiting = [list(jobs)]
+        while waiting:
+            batch = waiting.pop()
+            try:
+                became = self._desk.calls.run(lambda connection, batch=batch: self._unit(connection, batch))  # type: ignore[misc]
+            except EffectFailed as failed:
+                if len(batch) > 1:
+                    waiting.extend(_split(batch, failed.place))
+                    continue
+                became = self._fail(batch[0], failed.error)
+            except exc.SQLAlchemyError as error:  # at the commit: a deferred constraint, or a deadlock that comes again and again
+                if is_away(error):
+                    raise
+                if len(batch) > 1:
+                    waiting.extend(_split(batch, None))
+                    continue
+                became = self._fail(batch[0], error)
+            tell(self._type.name, became)
+
+    def _unit(self, connection: Connection, batch: Sequence[Job]) -> list[Became]:
+        locked = lock(connection, [job.admitted.number for job in batch])
+        held = [
+            (place, job)
+            for place, job in enumerate(batch)
+            if holds(locked.standings.get(job.admitted.number), job.session, job.admitted.attempt)
+        ]
+        if not held:
+            return []
+        failpoint("worker.before_effect")
+        receipts = self._apply(connection, held)
+        failpoint("worker.after_effect")
+        results = [
+            Result(job.admitted.number, committed(job.admitted.attempt, job.admitted.revision, receipt))
+            for (_, job), receipt in zip(held, receipts, strict=True)
+        ]
+        try:
+            became = self._save(connection, locked, [job for _, job in held], results)
+        except exc.SQLAlchemyError as error:
+            raise _of_effect(None, error) from None
+        failpoint("worker.before_settle_commit")
+        return became
+
+    def _save(self, connection: Connection, locked: Locked, jobs: Sequence[Job], results: Sequence[Result]) -> list[Became]:
+        became = save(connection, self._desk.writer, self._type.rules, locked, results)
+        return [
+            Became(job.operation_id, job.admitted.attempt, became[job.admitted.number])
+            for job in jobs
+            if job.admitted.number in became
+        ]
+
+    def _apply(self, connection: Connection, held: Sequence[tuple[int, Job]]) -> list[Receipt | None]:
+        """The effects, on a transaction that they may write in and not end."""
+        connection.info[LENT] = True
+        try:
+            if isinstance(self._effect, InLedgerBatch):
+                return self._apply_batch(connection, held, self._effect)
+            return [self._apply_one(connection, place, job, self._effect) for place, job in held]
+        finally:
+            connection.info.pop(LENT, None)
+
+    def _apply_batch(
+        self, connection: Connection, held: Sequence[tuple[int, Job]], effect: InLedgerBatch[Any]
+    ) -> list[Receipt | None]:
+        now = boottime()
+        items = [Item(job.payload, job.attempt(max(job.until - now, 0.0))) for _, job in held]
+        try:
+            effect.call(connection, items)
+        except (FailpointHit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
+            raise _of_effect(None, error) from None
+        return [None] * len(held)
+
+    def _apply_one(self, connection: Connection, place: int, job: Job, effect: InLedger[Any]) -> Receipt | None:
+        try:
+            receipt = effect.call(connection, job.payload, job.attempt(max(job.until - boottime(), 0.0)))
+        except (FailpointHit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
+            raise _of_effect(place, error) from None
+        if receipt is not None and not isinstance(receipt, Receipt):
+            raise EffectFailed(place, WrongAnswer())
+        return receipt
+
+    def _fail(self, job: Job, error: BaseException) -> list[Became]:
+        """Save what the one operation's own exception means; its effect was rolled back."""
+        answered: Answered = raised(self._effect.errors, job.admitted.attempt, job.admitted.revision, error)
+
+        def unit(connection: Connection) -> list[Became]:
+            locked = lock(connection, [job.admitted.number])
+            if not holds(locked.standings.get(job.admitted.number), job.session, job.admitted.attempt):
+                return []
+            return self._save(connection, locked, [job], [Result(job.admitted.number, answered, random.random())])
+
+        return self._desk.calls.run(unit)
+
+
+def _of_effect(place: int | None, error: BaseException) -> BaseException:
+    """What an exception inside the unit is: the database's own trouble goes on as it is, all else is the effect's."""
+    if is_away(error) or isinstance(error, DatabaseGone):
+        return error
+    if isinstance(error, exc.DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN:
+        return error  # the whole unit is run again
+    return EffectFailed(place, error)
+
+
+def _split(batch: list[Job], place: int | None) -> list[list[Job]]:
+    """The parts to try again: around the one that raised, where that is known, else halves."""
+    if place is not None:
+        return [part for part in (batch[place + 1 :], [batch[place]], batch[:place]) if part]
+    middle = len(batch) // 2
+    return [batch[middle:], batch[:middle]]

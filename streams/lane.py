@@ -1,0 +1,152 @@
+"""The lane of one type inside a worker: records that wait, and how many of them may go on at once. Runs on the event loop.
+
+Waiting records are bounded by the back-pressure of ingest. Nothing here blocks, and no record is awaited by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor as Pool
+from typing import NamedTuple, Protocol
+
+from counterfoil.core.decisions import Answered
+from counterfoil.core.effect import Effect
+from counterfoil.streams.admitting import Admitting, Desk, Job
+from counterfoil.streams.executor import Executor
+from counterfoil.streams.in_ledger import InLedgerWork
+from counterfoil.streams.record import Record
+from counterfoil.streams.runnable import RunnableType
+from counterfoil.streams.settling import Settling
+from counterfoil.streams.slots import Slots
+from counterfoil.streams.threads import Threads
+
+#: Batches of one in-ledger type in work: while one is in the database, the next is decoded.
+IN_WORK = 2
+#: Answers that wait to be saved, above which nothing more is admitted.
+MOST_UNSAVED = 2_000
+
+Fail = Callable[[BaseException], None]
+
+
+class Means(NamedTuple):
+    """What the lanes of a worker share."""
+
+    pool: Pool  #: the ledger's threads
+    slots: Slots
+    threads: Threads
+    fail: Fail  #: the worker cannot go on
+
+
+class Lane(Protocol):
+    """What a type's agent hands its batches to."""
+
+    def take(self, records: Sequence[Record]) -> None:
+        """A batch came."""
+
+    def stop(self) -> None:
+        """Nothing more is sent."""
+
+    @property
+    def lost(self) -> int:
+        """Calls past their time-out that go on, on the loop."""
+
+
+class InLedgerLane:
+    """Batches of at most `places` records, two at a time, each a whole piece of work for one of the ledger's threads."""
+
+    lost = 0  #: none of its calls has a time-out
+
+    def __init__(self, type_: RunnableType, work: InLedgerWork, means: Means) -> None:
+        self._places = type_.places
+        self._work = work
+        self._pool = means.pool
+        self._fail = means.fail
+        self._waiting: deque[Record] = deque()
+        self._in_work = 0
+
+    def take(self, records: Sequence[Record]) -> None:
+        self._waiting.extend(records)
+        self._pump()
+
+    def stop(self) -> None:
+        """What waits is dropped where it is begun; what is admitted settles in moments."""
+
+    def _pump(self) -> None:
+        while self._waiting and self._in_work < IN_WORK:
+            waiting = self._waiting
+            batch = [waiting.popleft() for _ in range(min(self._places, len(waiting)))]
+            self._in_work += 1
+            asyncio.get_running_loop().run_in_executor(self._pool, self._work, batch).add_done_callback(self._done)
+
+    def _done(self, work: asyncio.Future[None]) -> None:
+        self._in_work -= 1
+        if not work.cancelled() and (error := work.exception()) is not None:
+            self._fail(error)
+            return
+        self._pump()
+
+
+class OutsideLane:
+    """Admits as many as there are free slots, starts each at once, and gives its slot back when its effect has answered."""
+
+    def __init__(self, desk: Desk, type_: RunnableType, admitting: Admitting, means: Means) -> None:
+        assert isinstance(type_.effect, Effect)
+        self._desk = desk
+        self._type = type_
+        self._admitting = admitting
+        self._slots = means.slots
+        self._pool = means.pool
+        self._fail = means.fail
+        self._settling = Settling(desk, type_, means.pool, means.fail, self._pump)
+        self._executor = Executor(type_.effect, desk.lease, means.threads, self._answered, self._settling.add_late)
+        self._waiting: deque[Record] = deque()
+        self._admits = False
+        means.slots.on_free(self._pump)
+
+    def take(self, records: Sequence[Record]) -> None:
+        self._waiting.extend(records)
+        self._pump()
+
+    def stop(self) -> None:
+        """What is admitted and not sent is given back."""
+        self._executor.stopping = True
+
+    @property
+    def lost(self) -> int:
+        """Async calls past their time-out that go on."""
+        return self._executor.lost_tasks
+
+    def _pump(self) -> None:
+        free = self._slots.free(self._type)
+        if self._admits or not self._waiting or not free or len(self._settling) > MOST_UNSAVED:
+            return
+        batch = [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]
+        self._admits = True
+        self._slots.take(self._type, len(batch))
+        admitting = asyncio.get_running_loop().run_in_executor(self._pool, self._admit, batch)
+        admitting.add_done_callback(lambda done: self._admitted(len(batch), done))
+
+    def _admit(self, batch: Sequence[Record]) -> list[Job]:
+        """On a thread of the ledger."""
+        begun = self._desk.in_hand.begin(self._type.name, batch)
+        return self._admitting.admit(begun) if begun else []
+
+    def _admitted(self, held: int, admitting: asyncio.Future[list[Job]]) -> None:
+        self._admits = False
+        if admitting.cancelled():
+            return
+        if (error := admitting.exception()) is not None:
+            self._fail(error)
+            return
+        jobs = admitting.result()
+        for job in jobs:
+            self._executor.start(job)
+        if held > len(jobs):
+            self._slots.release(self._type, held - len(jobs))
+        self._pump()
+
+    def _answered(self, job: Job, answered: Answered) -> None:
+        self._settling.add(job, answered)
+        self._slots.release(self._type, 1)

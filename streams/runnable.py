@@ -1,0 +1,100 @@
+"""The operation types that a worker runs, each with what is compiled of its declaration once: rules, contract, patience.
+
+A type whose order needs the entity to be held is refused by name at the start, not skipped: its operations would wait in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from counterfoil.core.effect import DoneElsewhere, Effect, InLedger, InLedgerBatch
+from counterfoil.core.errors import CounterfoilError
+from counterfoil.core.operation_type import OperationType
+from counterfoil.core.order import Unordered
+from counterfoil.core.standing import Rules
+from counterfoil.schemas.contract import Contract, contract_of
+from counterfoil.streams.progress import patience
+
+#: Operations that effects one by one share a transaction with, at most; more would hold locks for long.
+ONE_BY_ONE = 100
+
+ROADS = ("commands", "retry")
+
+
+class TypesRefused(CounterfoilError):
+    """The worker cannot run these types; `names` lists them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        super().__init__(
+            f"this worker runs types whose order is Unordered(...) only, and these have another: {', '.join(self.names)}; "
+            "nothing was started"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunnableType:
+    """One type at work."""
+
+    name: str
+    effect: Effect[Any] | InLedger[Any] | InLedgerBatch[Any]
+    rules: Rules
+    contract: Contract[Any]
+    places: int  #: operations that may share one transaction; outside effects: irrelevant
+    patience: float  #: seconds that a partition of it may stand still
+
+
+def runnable_types(
+    operations: Iterable[OperationType[Any]],
+    *,
+    send_grace: timedelta,
+    in_ledger_time: timedelta,
+    progress_within: timedelta,
+    batch: int,
+    lock: Path | None,
+) -> list[RunnableType]:
+    """Compile what this worker runs; types whose effect is done elsewhere have no commands and are left out.
+
+    Raises TypesRefused, and Refused for a contract that does not fit.
+    """
+    found = [each for each in operations if not isinstance(each.effect, DoneElsewhere)]
+    refused = [each.name for each in found if not isinstance(each.order, Unordered)]
+    if refused:
+        raise TypesRefused(refused)
+    return [
+        RunnableType(
+            name=each.name,
+            effect=effect,
+            rules=(rules := _rules(each, send_grace, in_ledger_time)),
+            contract=contract_of(each, lock),
+            places=_places(effect, batch),
+            patience=patience(progress_within.total_seconds(), rules.timeout.total_seconds()),
+        )
+        for each in found
+        if not isinstance(effect := each.effect, DoneElsewhere)
+    ]
+
+
+def topics_of(ledger: str, types: Iterable[RunnableType]) -> Mapping[str, tuple[str, str]]:
+    """The topics that carry the commands of these types, each with its type and road."""
+    return {f"{ledger}.{each.name}.{road}": (each.name, road) for each in types for road in ROADS}
+
+
+def _rules(operation_type: OperationType[Any], send_grace: timedelta, in_ledger_time: timedelta) -> Rules:
+    """The type's rules; an attempt outside may wait `send_grace` for its turn and then still has its whole time-out."""
+    rules = Rules.of(operation_type, send_grace=send_grace, in_ledger_time=in_ledger_time)
+    return rules if rules.in_ledger else replace(rules, timeout=rules.timeout + send_grace)
+
+
+def _places(effect: Effect[Any] | InLedger[Any] | InLedgerBatch[Any], batch: int) -> int:
+    match effect:
+        case InLedgerBatch(size=size):
+            return min(size, batch)
+        case InLedger():
+            return min(ONE_BY_ONE, batch)
+        case _:
+            return batch

@@ -1,0 +1,87 @@
+"""What is due: the sweepers of queued, retry_wait and running, and of uncertain attempts that nobody can probe.
+
+Level-triggered by the ledger's own clock, so nothing is forgotten that Kafka or a worker lost (L5). After a restart of the
+database it waits one lease: time in which nobody could write a heartbeat does not count against anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from counterfoil.core.events import LogEvent
+from counterfoil.core.standing import Rules
+from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
+from counterfoil.ledger.moves import Writer
+from counterfoil.ledger.restarts import database_started
+from counterfoil.streams.ledger_calls import LedgerCalls
+from counterfoil.telemetry import count, log
+
+#: Passes of one look; a backlog is worked off over several looks, between which other calls get their turn.
+PASSES = 20
+
+
+class Pace(NamedTuple):
+    """How a sweeper goes about it."""
+
+    limit: int  #: operations of one pass
+    lease: timedelta
+    resend_after: timedelta
+
+
+class Quiet:
+    """When a sweeper may act after the database came (back) up. Pure; instants are the ledger's."""
+
+    def __init__(self, lease: timedelta) -> None:
+        self._lease = lease
+        self._started: datetime | None = None
+        self._until: datetime | None = None
+
+    def may_sweep(self, started: datetime, now: datetime) -> bool:
+        """`started`: when the database was started, as it says itself."""
+        if started != self._started:
+            first_look = self._started is None
+            self._started = started
+            self._until = (started if first_look else now) + self._lease
+        return self._until is None or now >= self._until
+
+
+class Sweeper:
+    """One process's sweepers; any number of processes may sweep. Blocks its thread."""
+
+    def __init__(self, calls: LedgerCalls, writer: Writer, rules: Mapping[str, Rules], pace: Pace) -> None:
+        self._calls = calls
+        self._writer = writer
+        self._rules = rules
+        self._pace = pace
+        self._quiet = Quiet(pace.lease)
+
+    def look(self) -> int:
+        """One look at everything that is due; answers how many operations were moved or sent."""
+        started, now = self._calls.once(database_started)
+        if not self._quiet.may_sweep(started, now):
+            return 0
+        writer, rules, limit = self._writer, self._rules, self._pace.limit
+        resend_after = self._pace.resend_after
+        return (
+            self._all("running", lambda c: end_leases(c, writer, rules, limit=limit))
+            + self._all(
+                "awaiting_confirmation", lambda c: resend_unprobed(c, writer, rules, limit=limit, look_again=resend_after)
+            )
+            + self._all("queued", lambda c: send_due(c, writer, limit=limit, resend_after=resend_after))
+        )
+
+    def _all(self, state: str, sweep: Callable[[Connection], int]) -> int:
+        total = 0
+        for _ in range(PASSES):
+            moved = self._calls.once(sweep)
+            total += moved
+            if moved < self._pace.limit:
+                break
+        if total:
+            log(LogEvent.SWEPT, state=state, count=total)
+            count("due_taken", total, state=state)
+        return total
