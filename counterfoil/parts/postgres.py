@@ -226,6 +226,8 @@ def _binaries() -> Path:
                 shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
             fresh.chmod(0o755)
             fresh.rename(copy)
+        if copy.lstat().st_uid != os.geteuid():
+            raise PartFailed(f"{copy} belongs to somebody else, and its programs would be run; remove it")
     return copy / wheel.name / "pginstall18" / "bin"
 
 
