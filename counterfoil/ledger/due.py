@@ -6,6 +6,7 @@ processes may sweep: rows that another one holds are passed over.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from random import random
 from typing import Any
 
 from sqlalchemy import Connection
@@ -76,7 +77,7 @@ def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[st
     decided = []
     for number, standing in locked.standings.items():
         rules = rules_by_type[locked.facts[number].type]
-        move = decisions.lease_over(rules, standing, lease_over=over[number], now=locked.now)
+        move = decisions.lease_over(rules, standing, lease_over=over[number], now=locked.now, jitter=random())
         if isinstance(move, Move):
             decided.append(Decided(standing, locked.facts[number], move))
     return len(writer.write(connection, locked.now, decided))

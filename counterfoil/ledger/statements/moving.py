@@ -86,6 +86,8 @@ NOTE = {"n_number": "int8", "n_kind": "text", "n_reason": "text", "n_attempt": "
         "n_due_now": "bool", "n_applied": "bool"}  # fmt: skip
 
 #: Events that change no state: redelivery, copy, kept receipts and answers, a cancel that was asked for.
+#: `applied` makes its attempt doubtful. One older than the latest counts as admitted just before it, under a key that no longer
+#: counts: then no answer of the latest can hide it (S11).
 TELL: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
@@ -102,8 +104,11 @@ noted AS (
         due_at = CASE WHEN l.due_now AND s.due_at IS NOT NULL THEN LEAST(s.due_at, now) ELSE s.due_at END,
         sent_at = CASE WHEN l.due_now THEN NULL ELSE s.sent_at END,
         not_before = CASE WHEN l.due_now THEN NULL ELSE s.not_before END,
-        doubtful_since = CASE WHEN l.applied THEN COALESCE(s.doubtful_since, s.admitted_at, now) ELSE s.doubtful_since END,
-        doubtful_revision = CASE WHEN l.applied THEN COALESCE(s.doubtful_revision, s.revision) ELSE s.doubtful_revision END,
+        doubtful_since = CASE WHEN l.applied THEN COALESCE(s.doubtful_since,
+            s.admitted_at - CASE WHEN l.attempt < s.attempt THEN interval '1 microsecond' ELSE interval '0' END, now)
+            ELSE s.doubtful_since END,
+        doubtful_revision = CASE WHEN l.applied THEN COALESCE(s.doubtful_revision,
+            CASE WHEN l.attempt < s.attempt THEN 0 ELSE s.revision END) ELSE s.doubtful_revision END,
         doubtful_generation = CASE WHEN l.applied THEN COALESCE(s.doubtful_generation, s.generation)
             ELSE s.doubtful_generation END,
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || convert_to(l.kind, 'UTF8') || l.content)
