@@ -4,7 +4,7 @@ It must never print a payload, a token, or an exception's text or traceback, who
 """
 
 from counterfoil.telemetry.counters import CounterName, CountKey, count, counts, log_counts
-from counterfoil.telemetry.foreign import configure, library_logger
+from counterfoil.telemetry.foreign import configure, last_place, library_logger
 from counterfoil.telemetry.lines import Fields, alarm, log, log_each
 from counterfoil.telemetry.tracing import current_traceparent
 
@@ -17,6 +17,7 @@ __all__ = [
     "count",
     "counts",
     "current_traceparent",
+    "last_place",
     "library_logger",
     "log",
     "log_counts",

@@ -54,13 +54,18 @@ def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     return _reduce(logging.LogRecord(*args, **kwargs))
 
 
-def _last_words(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
-    """For an exception that nobody caught: its class and the last place in it, and no more."""
+def last_place(trace: TracebackType | None) -> str:
+    """Module and line at which an exception was raised: all of it that a line may say beside its class."""
     place = "unknown"
     while trace is not None:
         place = f"{trace.tb_frame.f_globals.get('__name__', 'unknown')}:{trace.tb_lineno}"
         trace = trace.tb_next
-    emit("error", "uncaught", {"error_class": kind.__name__, "place": plain(place)})
+    return place
+
+
+def _last_words(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    """For an exception that nobody caught: its class and the last place in it, and no more."""
+    emit("error", "uncaught", {"error_class": kind.__name__, "place": plain(last_place(trace))})
 
 
 def configure(

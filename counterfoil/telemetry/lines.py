@@ -48,6 +48,7 @@ class Fields(TypedDict, total=False):
     due_at: datetime
     error_class: str
     error_code: str
+    place: str
     signal: str
     exit_code: int
 
