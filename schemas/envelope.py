@@ -89,6 +89,44 @@ def state_headers(source: bytes, operation_id: UUID, type: str, event: int, trac
     return headers
 
 
+class CommandHeaders:
+    """The same headers as `command_headers`, for many records of one type: what they share is made once."""
+
+    __slots__ = ("_first", "_type")
+
+    def __init__(self, source: bytes, type: str) -> None:  # noqa: A002
+        self._first = ("ce_source", source)
+        self._type = ("ce_type", type.encode() + _REQUESTED)
+
+    def of(self, number: int, operation: str, revision: int, key: str, event: int) -> Headers:
+        """`operation` is the id's usual text; a traceparent is appended by the caller."""
+        return [
+            _SPEC,
+            ("ce_id", operation.encode()),
+            self._first,
+            self._type,
+            _CONTENT,
+            ("cf_number", b"%d" % number),
+            ("cf_revision", b"%d" % revision),
+            ("cf_key", key.encode()),
+            ("cf_event", b"%d" % event),
+        ]
+
+
+class StateHeaders:
+    """The same headers as `state_headers`, for many records of one type."""
+
+    __slots__ = ("_first", "_type")
+
+    def __init__(self, source: bytes, type: str) -> None:  # noqa: A002
+        self._first = ("ce_source", source)
+        self._type = ("ce_type", type.encode() + b".state")
+
+    def of(self, operation: str, event: int) -> Headers:
+        """`operation` is the id's usual text."""
+        return [_SPEC, ("ce_id", operation.encode()), self._first, self._type, _CONTENT, ("cf_event", b"%d" % event)]
+
+
 def dead_letter_texts(letter: DeadLetter, original: Iterable[tuple[str, bytes | None]] | None = None) -> Texts:
     """The closed list that a dead letter carries, as the outbox row keeps it; value and key stay the original bytes.
 

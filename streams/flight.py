@@ -1,24 +1,22 @@
-"""The rows that were handed to a producer and are not settled yet: how many, how large, of which shards.
+"""The rows that were handed to a producer and are not settled yet: how many, and how large.
 
 A row is in flight from its sending until its note is written, it was moved aside, or it goes back to be read again. It holds
 no value: a row that must be sent again is read again.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 
-from counterfoil.ledger.relaying import Waiting
 from counterfoil.streams.noting import Report
+from counterfoil.streams.outgoing import Lane
 
 
 class Sent:
     """One row in flight."""
 
-    __slots__ = ("alone", "epoch", "id", "key", "kind", "offset", "partition", "road", "shard", "size", "type", "void")
+    __slots__ = ("alone", "epoch", "id", "key", "lane", "offset", "partition", "shard", "size", "void")
 
-    def __init__(self, row: Waiting, epoch: int, road: str) -> None:
-        self.shard, self.id, self.kind, self.type = row.shard, row.id, row.kind, row.type
-        self.key, self.size, self.epoch, self.road = row.key, row.size, epoch, road
+    def __init__(self, lane: Lane, shard: int, row_id: int, epoch: int, key: bytes | None, size: int) -> None:
+        self.lane, self.shard, self.id, self.epoch, self.key, self.size = lane, shard, row_id, epoch, key, size
         self.void = False  #: its acknowledgement does not count any more
         self.alone = False  #: it is being retried alone
         self.partition = self.offset = -1  #: where its own report says that it is
@@ -36,7 +34,6 @@ class Flight:
         self._most, self._largest = rows, size
         self._rows: dict[int, Sent] = {}
         self._size = 0
-        self._shards: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -56,19 +53,17 @@ class Flight:
     @property
     def shards(self) -> set[int]:
         """Shards with a row in flight."""
-        return {shard for shard, count in self._shards.items() if count}
+        return {sent.shard for sent in self._rows.values()}
 
     def take_off(self, sent: Sent) -> None:
         self._rows[sent.id] = sent
         self._size += sent.size
-        self._shards[sent.shard] += 1
 
     def land(self, row_id: int) -> Sent | None:
         """The row is settled, or goes back."""
         sent = self._rows.pop(row_id, None)
         if sent is not None:
             self._size -= sent.size
-            self._shards[sent.shard] -= 1
         return sent
 
     def land_all(self, ids: Iterable[int]) -> list[Sent]:

@@ -1,67 +1,89 @@
-"""An outbox row as the record that leaves: its topic's road, key, value and headers.
+"""An outbox row as the record that leaves: its road, its topic and its headers; key and value go as they are.
 
-It says which rows can never be sent, before anything is handed to the producer. It sends nothing.
+It says which rows can never be sent, before anything is handed to the producer. It sends nothing. Rows come by the ten thousand,
+so what the rows of one type share is made once.
 """
 
-from typing import NamedTuple
-from uuid import UUID
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import orjson
 
-from counterfoil.core.identity import idempotency_key
+from counterfoil.core.identity import key_text
 from counterfoil.core.reasons import Reason
 from counterfoil.ledger.relaying import Waiting
-from counterfoil.schemas.envelope import Command, Headers, command_headers, dead_letter_headers, source, state_headers
-from counterfoil.streams.roads import DEAD_LETTER, STATE, road_of
+from counterfoil.schemas.envelope import CommandHeaders, Headers, StateHeaders, dead_letter_headers, source
+from counterfoil.streams.roads import DEAD_LETTER, STATE, road_of, topic_of
 
 
-class Outgoing(NamedTuple):
-    """A record to send."""
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """What the rows of one kind and type share. `headers` answers a reason for a row that can never be sent."""
 
+    kind: str
+    type: str
     road: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
+    topic: str
+    keyed: bool  #: the compacted topic: the last record of a key wins
+    headers: Callable[[Waiting], Headers | Reason]
 
 
 class Composer:
-    """Makes records of one ledger's rows."""
+    """The lanes of one ledger."""
 
     def __init__(self, ledger: str) -> None:
-        self._source = source(ledger)
-        self._roads: dict[tuple[str, str], str] = {}
+        self._ledger, self._source = ledger, source(ledger)
+        self._lanes: dict[tuple[str, str], Lane] = {}
 
-    def record(self, row: Waiting) -> Outgoing | Reason:
-        """The record, or why the row can never be sent."""
-        kind, type_name = row.kind, row.type
-        road = self._roads.get((kind, type_name))
-        if road is None:
-            road = self._roads[kind, type_name] = road_of(kind, type_name)
-        if kind == STATE:
-            if not row.key:
-                return Reason.KEY_MISSING  # a compacted topic takes no record without a key, and an empty one is no operation's
-            if row.operation_id is None:
-                return Reason.KEY_MISSING
-            headers = state_headers(self._source, UUID(row.operation_id), type_name, row.id, row.traceparent)
-            return Outgoing(road, row.key, row.value, headers)
-        if kind == DEAD_LETTER:
-            return self._dead_letter(road, row)
-        return self._command(road, row)
+    def lane(self, kind: str, type_name: str) -> Lane:
+        """The lane of a row of this kind and type."""
+        lane = self._lanes.get((kind, type_name))
+        if lane is None:
+            road = road_of(kind, type_name)
+            headers = _state if kind == STATE else _dead_letter if kind == DEAD_LETTER else _command
+            lane = Lane(kind, type_name, road, topic_of(self._ledger, road), kind == STATE, headers(self._source, type_name))
+            self._lanes[kind, type_name] = lane
+        return lane
 
-    def _dead_letter(self, road: str, row: Waiting) -> Outgoing | Reason:
+
+def _command(made_by: bytes, type_name: str) -> Callable[[Waiting], Headers | Reason]:
+    of = CommandHeaders(made_by, type_name).of
+
+    def headers(row: Waiting) -> Headers | Reason:
+        _, row_id, _, _, number, operation, revision, generation, key, value, _, traceparent, _ = row
+        if value is None:
+            return Reason.NULL_VALUE  # no such revision of the payload
+        if not key or operation is None or number is None:
+            return Reason.KEY_MISSING
+        made = of(number, operation, revision, key_text(operation.replace("-", ""), revision, generation), row_id)
+        if traceparent:
+            made.append(("traceparent", traceparent.encode()))
+        return made
+
+    return headers
+
+
+def _state(made_by: bytes, type_name: str) -> Callable[[Waiting], Headers | Reason]:
+    of = StateHeaders(made_by, type_name).of
+
+    def headers(row: Waiting) -> Headers | Reason:
+        _, row_id, _, _, _, operation, _, _, key, _, _, traceparent, _ = row
+        if not key or operation is None:
+            return Reason.KEY_MISSING  # a compacted topic takes no record without a key, and an empty one is no operation's
+        made = of(operation, row_id)
+        if traceparent:
+            made.append(("traceparent", traceparent.encode()))
+        return made
+
+    return headers
+
+
+def _dead_letter(made_by: bytes, _: str) -> Callable[[Waiting], Headers | Reason]:
+    def headers(row: Waiting) -> Headers | Reason:
+        row_id, texts = row[1], row[10]
         try:
-            texts = orjson.loads(row.headers) if row.headers is not None else []
-            headers = dead_letter_headers(self._source, texts, row.id)
+            return dead_letter_headers(made_by, orjson.loads(texts) if texts is not None else [], row_id)
         except (ValueError, TypeError):  # not the list of pairs that every writer of ours writes
             return Reason.UNDECODABLE_FRAME
-        return Outgoing(road, row.key, row.value, headers)
 
-    def _command(self, road: str, row: Waiting) -> Outgoing | Reason:
-        if row.value is None:
-            return Reason.NULL_VALUE
-        if not row.key or row.operation_id is None or row.number is None:
-            return Reason.KEY_MISSING
-        operation = UUID(row.operation_id)
-        key = idempotency_key(operation, row.revision, row.generation)
-        command = Command(row.number, operation, row.type, row.revision, key, row.id, row.traceparent)
-        return Outgoing(road, row.key, row.value, command_headers(self._source, command))
+    return headers

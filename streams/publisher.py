@@ -72,20 +72,11 @@ class Sending(NamedTuple):
     message_bytes: int  #: largest record that the client hands on; the topic's own limit is the broker's business
 
 
-class Report(NamedTuple, Generic[R]):
-    """One delivery report, with the row that was handed in."""
-
-    row: R
-    error: KafkaError | None
-    partition: int
-    offset: int
-
-
 class Publisher(Generic[R]):
     """A producer for rows. One thread sends and polls; a full queue is an answer, not a wait."""
 
     def __init__(self, sending: Sending, *, one_by_one: bool = False) -> None:
-        self._reports: list[Report[R]] = []
+        self._reports: list[tuple[R, KafkaError | None, int, int]] = []
         self.fatal = False  #: only a new producer is of use
         self.brokers_down = False  #: the client said so since this was last set back
         self._producer = Producer(
@@ -112,8 +103,8 @@ class Publisher(Generic[R]):
         """Let reports come in for at most so long; returns at the first."""
         self._producer.poll(seconds)
 
-    def reports(self) -> list[Report[R]]:
-        """The reports that came since the last call."""
+    def reports(self) -> list[tuple[R, KafkaError | None, int, int]]:
+        """The reports that came since the last call: the row as it was handed in, error, partition, offset."""
         taken, self._reports = self._reports, []
         return taken
 
@@ -125,7 +116,7 @@ class Publisher(Generic[R]):
         return len(self._producer)
 
     def _reported(self, row: R, error: KafkaError | None, message: Any) -> None:
-        self._reports.append(Report(row, error, message.partition(), message.offset()))
+        self._reports.append((row, error, message.partition(), message.offset()))
 
     def _trouble(self, error: KafkaError) -> None:
         self.fatal = self.fatal or error.fatal()

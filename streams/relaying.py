@@ -8,6 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from sqlalchemy import Engine
 
@@ -18,10 +19,10 @@ from counterfoil.streams.flight import Flight, Sent
 from counterfoil.streams.floors import Floors, Pace
 from counterfoil.streams.lifeline import Line
 from counterfoil.streams.noting import Noter, Report
-from counterfoil.streams.outgoing import Composer, Outgoing
+from counterfoil.streams.outgoing import Composer, Lane
 from counterfoil.streams.publisher import Fate, Publisher, fate_of
 from counterfoil.streams.refusals import Refusals
-from counterfoil.streams.roads import STATE, Roads
+from counterfoil.streams.roads import Roads
 from counterfoil.streams.shards import Shards
 from counterfoil.streams.state_topic import KeyOrder
 from counterfoil.telemetry import count
@@ -31,6 +32,9 @@ FLIGHT_BYTES = 32 << 20  #: in flight, beyond which nothing is read
 READS_IN_FLIGHT = 3
 FULL_WAIT = 0.005  #: seconds until the next look while there is no room
 ALONE_AT_ONCE = 50  #: rows retried alone in one turn
+
+
+_PLACE, _SIZE = itemgetter(0, 1), itemgetter(12)
 
 
 class ProducerBroken(Exception):
@@ -90,8 +94,8 @@ class Relay:
         self._move_aside()
         for written in self.noter.written():
             landed = self.flight.land_all(report[1] for report in written.reports)
-            for (kind, type_name), rows in Counter((sent.kind, sent.type) for sent in landed).items():
-                count("rows_published", rows, operation_type=type_name, state=kind)
+            for lane, rows in Counter(sent.lane for sent in landed).items():
+                count("rows_published", rows, operation_type=lane.type, state=lane.kind)
             if written.noted < len(written.reports):
                 self.floors.from_zero()
         if self.noter.broken is not None:
@@ -129,9 +133,9 @@ class Relay:
         with self.engine.connect() as connection:
             rows = read_waiting(connection, wanted)
         self.database.good()
-        cut = len(rows) >= wanted.rows or sum(row.size for row in rows) >= wanted.bytes
-        self.floors.answered(reading, [(row.shard, row.id) for row in rows], cut=cut)
-        fresh = [row for row in rows if row.id not in self.flight]
+        cut = len(rows) >= wanted.rows or sum(map(_SIZE, rows)) >= wanted.bytes
+        self.floors.answered(reading, map(_PLACE, rows), cut=cut)
+        fresh = [row for row in rows if row[1] not in self.flight]
         if fresh:
             failpoint("relay.before_produce")
             self._send(fresh, set(self.roads.closed(now)))
@@ -139,42 +143,54 @@ class Relay:
         return 0.0 if self.floors.backlog else wait
 
     def _send(self, rows: list[Waiting], closed: set[str]) -> None:
-        epochs = self.shards.epochs
+        epochs, send, take_off = self.shards.epochs, self.publisher.send, self.flight.take_off
         for place, row in enumerate(rows):
+            shard, row_id, kind, type_name, _, _, _, _, key, value, _, _, size = row
             if place % 256 == 0 and not self.shards.alive:
                 return self._go_back(rows[place:])
-            record = self.composer.record(row)
-            if isinstance(record, Reason):
-                self._aside(Sent(row, epochs[row.shard], ""), record)
+            lane = self.composer.lane(kind, type_name)
+            if not self._open(lane, closed, key):
+                self.floors.back(shard, row_id)
                 continue
-            road = record.road
-            if road not in closed and self.roads.shut(road) is not None:
-                closed.add(road)
-                self.look_soon()
-            if road in closed or (row.kind == STATE and not self._order.may_send(row.key)):
-                self.floors.back(row.shard, row.id)
+            headers = lane.headers(row)
+            sent = Sent(lane, shard, row_id, epochs[shard], key, size)
+            if isinstance(headers, Reason):
+                self._aside(sent, headers)
                 continue
-            sent = Sent(row, epochs[row.shard], road)
-            fate = self.publisher.send(self.roads.topic(road), record.key, record.value, record.headers, sent)
+            fate = send(lane.topic, key, value, headers, sent)
             if fate is None:
-                self.flight.take_off(sent)
-                if row.kind == STATE:
+                take_off(sent)
+                if lane.keyed:
                     self._order.sent(sent)
             elif fate is Fate.NOT_SENT:
                 return self._go_back(rows[place:])  # the queue is full: reports first
             elif fate is Fate.NEVER:
                 self._aside(sent, Reason.MESSAGE_TOO_LARGE)
             else:
-                closed.add(road)
-                self._shun(road)
-                self.floors.back(row.shard, row.id)
+                closed.add(lane.road)
+                self._shun(lane.road)
+                self.floors.back(shard, row_id)
         return None
 
-    def _go_back(self, rows: Iterable[Waiting | Sent]) -> None:
+    def _open(self, lane: Lane, closed: set[str], key: bytes | None) -> bool:
+        if lane.road in closed:
+            return False
+        if self.roads.shut(lane.road, lane.topic) is not None:
+            closed.add(lane.road)
+            self.look_soon()
+            return False
+        return not lane.keyed or self._order.may_send(key)
+
+    def _go_back(self, rows: Iterable[Waiting]) -> None:
         """These are read again."""
         for row in rows:
-            self.flight.land(row.id)
-            self.floors.back(row.shard, row.id)
+            self.floors.back(row[0], row[1])
+
+    def _land_back(self, rows: Iterable[Sent]) -> None:
+        """These leave the flight, and are read again."""
+        for sent in rows:
+            self.flight.land(sent.id)
+            self.floors.back(sent.shard, sent.id)
 
     def _shun(self, road: str) -> None:
         self.roads.close(road, time.monotonic())
@@ -206,16 +222,16 @@ class Relay:
         for sent, error, partition, offset in reports:
             if error is not None:
                 notes += [row.report for row in self._failed(sent, *fate_of(error))]
-            elif sent.kind != STATE:
+                continue
+            arrived.add(sent.lane.road)
+            if not sent.lane.keyed:
                 notes.append((sent.shard, sent.id, sent.epoch, partition, offset))
-                arrived.add(sent.road)
+                continue
+            sent.partition, sent.offset = partition, offset
+            if sent.void:
+                self._land_back([sent])
             else:
-                sent.partition, sent.offset = partition, offset
-                arrived.add(sent.road)
-                if sent.void:
-                    self._go_back([sent])
-                else:
-                    notes += [row.report for row in self._order.acknowledged(sent)]
+                notes += [row.report for row in self._order.acknowledged(sent)]
         for road in arrived:
             self.roads.delivered(road)
         if arrived:
@@ -225,7 +241,7 @@ class Relay:
 
     def _failed(self, sent: Sent, fate: Fate, reason: Reason | None) -> list[Sent]:
         """Act on a report that is no acknowledgement; answers rows that count now because this one is out of their way."""
-        keyed = sent.kind == STATE
+        keyed = sent.lane.keyed
         if fate is Fate.BROKEN:
             raise ProducerBroken
         if fate is Fate.NEVER and not sent.void:
@@ -233,37 +249,36 @@ class Relay:
                 self._asides.append(Aside(sent.shard, sent.id, sent.epoch, str(reason), sent.size))
                 return self._order.refused(sent) if keyed else []
             if keyed:
-                self._go_back(self._order.failed(sent, alone=True))
+                self._land_back(self._order.failed(sent, alone=True))
             self._suspects.append(sent)
             return []
         if fate is Fate.NO_ROAD:
-            self.roads.forget(sent.road)
+            self.roads.forget(sent.lane.road)
         if fate is not Fate.NEVER:
-            count("sends_unknown", operation_type=sent.type, reason=str(reason))
-            self._shun(sent.road)
-        self._go_back([sent, *(self._order.failed(sent) if keyed else ())])
+            count("sends_unknown", operation_type=sent.lane.type, reason=str(reason))
+            self._shun(sent.lane.road)
+        self._land_back([sent, *(self._order.failed(sent) if keyed else ())])
         return []
 
     def _retry_alone(self) -> None:
         """Rows that were refused in a batch, each in a batch of its own: only then is the refusal believed (D08)."""
         for _ in range(min(len(self._suspects), ALONE_AT_ONCE)):
             sent = self._suspects[0]  # it stays there if the database does not answer
-            waits = sent.kind == STATE and not sent.void and not self._order.first(sent)  # an earlier row of its key is open
+            waits = sent.lane.keyed and not sent.void and not self._order.first(sent)  # an earlier row of its key is open
             sending = waits or (not sent.void and self.shards.alive and self._send_alone(sent))
             self._suspects.popleft()
             if waits:
                 self._suspects.append(sent)
             elif not sending:
-                self._go_back([sent, *(self._order.failed(sent) if sent.kind == STATE else ())])
+                self._land_back([sent, *(self._order.failed(sent) if sent.lane.keyed else ())])
 
     def _send_alone(self, sent: Sent) -> bool:
         with self.engine.connect() as connection:
             rows = read_again(connection, [(sent.shard, sent.id)])
-        record = self.composer.record(rows[0]) if rows else None
-        if not isinstance(record, Outgoing):
+        headers = sent.lane.headers(rows[0]) if rows else Reason.NULL_VALUE
+        if isinstance(headers, Reason):
             return False  # gone, or taken over
         if self._alone is None:
             self._alone = self.alone()
         sent.alone = True
-        fate = self._alone.send(self.roads.topic(record.road), record.key, record.value, record.headers, sent)
-        return fate is None
+        return self._alone.send(sent.lane.topic, sent.key, rows[0][9], headers, sent) is None

@@ -52,10 +52,11 @@ class Roads:
         self.missing -= self._known
         return bool(self._known - before) or any(road not in shut for road in was_shut)
 
-    def shut(self, road: str) -> Reason | None:
-        """Why the road is closed until the next verification, or None."""
-        if self._known is not None and self.topic(road) not in self._known:
-            self.missing |= {self.topic(road)}
+    def shut(self, road: str, topic: str) -> Reason | None:
+        """Why the road to this topic is closed until the next verification, or None."""
+        if self._known is not None and topic not in self._known:
+            self._topics[road] = topic
+            self.missing |= {topic}
             return Reason.TOPIC_MISSING
         return self._shut.get(road)
 

@@ -74,7 +74,12 @@ def entity_text(key: Key) -> str:
 
 def idempotency_key(operation_id: UUID, revision: int, generation: int) -> str:
     """The same for every attempt at one revision and generation; printable ASCII, at most 80 characters."""
-    return f"cf1-{operation_id.hex}-r{revision}-g{generation}"
+    return key_text(operation_id.hex, revision, generation)
+
+
+def key_text(operation_hex: str, revision: int, generation: int) -> str:
+    """The idempotency key where the id is at hand as its 32 hexadecimal digits."""
+    return f"cf1-{operation_hex}-r{revision}-g{generation}"
 
 
 def result_key(operation_id: UUID) -> str:

@@ -5,7 +5,8 @@ Nothing here waits for a broker, and nothing here decides whether a row has left
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection
 
@@ -20,22 +21,24 @@ class Terms(NamedTuple):
     silence: timedelta  #: one delivery time-out
 
 
-class Waiting(NamedTuple):
-    """An outbox row. A command's or a retry's `value` is its revision of the payload; None there means that there is none."""
-
-    shard: int
-    id: int
-    kind: str
-    type: str
-    number: int | None
-    operation_id: str | None
-    revision: int
-    generation: int
-    key: bytes | None
-    value: bytes | None
-    headers: str | None  #: JSON of [name, text] pairs
-    traceparent: str | None
-    size: int  #: bytes, about
+#: An outbox row as it is read, a plain tuple because they come by the ten thousand: shard, id, kind, type, number, operation id
+#: (text), revision, generation, key, value, headers (JSON of [name, text] pairs), traceparent, size in bytes (about). The value
+#: of a command or a retry is its revision of the payload; None there means that there is none.
+Waiting: TypeAlias = tuple[
+    int,
+    int,
+    str,
+    str,
+    int | None,
+    str | None,
+    int,
+    int,
+    bytes | None,
+    bytes | None,
+    str | None,
+    str | None,
+    int,
+]
 
 
 class Wanted(NamedTuple):
@@ -118,8 +121,10 @@ def read_waiting(connection: Connection, wanted: Wanted) -> list[Waiting]:
         "r_limit": wanted.rows,
         "r_budget": wanted.bytes,
     }
-    rows = connection.execute(READ, parameters).all()
-    return sorted(rows, key=_by_id)  # type: ignore[arg-type]
+    found: Any = connection.execute(READ, parameters).cursor  # the driver's own tuples
+    rows: list[Waiting] = found.fetchall()
+    rows.sort(key=itemgetter(1))
+    return rows
 
 
 def read_again(connection: Connection, ids: Sequence[tuple[int, int]]) -> list[Waiting]:
@@ -127,12 +132,8 @@ def read_again(connection: Connection, ids: Sequence[tuple[int, int]]) -> list[W
     found = []
     for shard, row_id in ids:
         wanted = Wanted({shard: row_id - 1}, 1, 1, 1)
-        found += [row for row in read_waiting(connection, wanted) if row.id == row_id]
+        found += [row for row in read_waiting(connection, wanted) if row[1] == row_id]
     return found
-
-
-def _by_id(row: Waiting) -> int:
-    return row[1]
 
 
 def note(connection: Connection, session: int, reports: Sequence[Noted] | Sequence[tuple[int, int, int, int, int]]) -> int:
