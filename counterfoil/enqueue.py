@@ -190,9 +190,9 @@ def _write(connection: Connection, ledger: Ledger, common: Common, rows: Sequenc
     for row in rows:
         if distinct.setdefault(row.operation_id, row).digest != row.digest:
             raise Refused(Reason.IDENTITY_CONFLICT, subject=str(row.operation_id))
-    new = accepting.write(connection, ledger, common, list(distinct.values()))
-    if len(new) < len(distinct):
-        _check_there(connection, ledger, [row for row in distinct.values() if row.operation_id not in new])
+    before = accepting.write(connection, ledger, common, list(distinct.values()))
+    if before:
+        _check_there(connection, ledger, [row for row in distinct.values() if row.operation_id in before])
 
 
 def _check_there(connection: Connection, ledger: Ledger, rows: Sequence[Accepted]) -> None:

@@ -58,7 +58,6 @@ class StateContract:
     def encode(self, record: StateRecord) -> bytes:
         """The framed value. Takes the ledger's own values as they are; KeyError for a state that is none."""
         epoch, sequence, kind, entity, version, state, attempt, revision, remote, secret, business, expected, reason, at = record
-        since = at - EPOCH
         return b"".join(
             (
                 self._frame,
@@ -75,7 +74,7 @@ class StateContract:
                 b"\x00" if business is None else b"\x02" + _number(len(business)) + business,
                 b"\x00" if expected is None else b"\x02" + _number(len(expected)) + expected,
                 _word(reason),
-                _varint((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds),
+                _moment(at),
             )
         )
 
@@ -117,6 +116,13 @@ def _varint(value: int) -> bytes:
         rest >>= 7
     out.append(rest)
     return bytes(out)
+
+
+@lru_cache(maxsize=64)
+def _moment(at: datetime) -> bytes:
+    """The ledger's time: one for all records of a batch."""
+    since = at - EPOCH
+    return _varint((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
 
 _SMALL = tuple(_varint(value) for value in range(1024))

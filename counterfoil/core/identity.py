@@ -4,13 +4,14 @@ Everything here is a pure function of ledger, type and the declared identity, in
 from a Kafka offset, a clock or Python's own hash. A key that has more than one spelling is refused, never guessed.
 """
 
-import hmac
+from functools import lru_cache
 from hashlib import sha256
 from unicodedata import normalize
 from uuid import UUID
 
 from counterfoil.core import canonical
 from counterfoil.core.errors import Refused
+from counterfoil.core.keyed import keyed
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Key, OperationId, Part
 
@@ -22,13 +23,13 @@ _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 
 def operation_id(ledger: str, type: str, identity: Key) -> OperationId:  # noqa: A002  # the word of the vocabulary
     """The id of the operation that this identity names; Refused where a part is no str, int or UUID, or is empty."""
-    named = b"cf%d:%b%b%b" % (
-        canonical.FORM,
-        canonical.of_text(ledger),
-        canonical.of_text(type),
-        canonical_key(identity),
-    )
-    return OperationId(_uuid8(sha256(named).digest()))
+    return OperationId(_uuid8(sha256(_space(ledger, type) + canonical_key(identity)).digest()))
+
+
+@lru_cache(maxsize=1024)
+def _space(ledger: str, type: str) -> bytes:  # noqa: A002
+    """What all identities of one type in one ledger begin with."""
+    return b"cf%d:%b%b" % (canonical.FORM, canonical.of_text(ledger), canonical.of_text(type))
 
 
 def canonical_key(key: Key) -> bytes:
@@ -89,7 +90,7 @@ def result_key(operation_id: UUID) -> str:
 
 def keyed_digest(secret: bytes, content: bytes) -> bytes:
     """The number of the canonical form, then HMAC-SHA256: 33 bytes. Without the secret nobody can test a guess."""
-    return b"\x01" + hmac.digest(secret, content, "sha256")
+    return b"\x01" + keyed(secret, content)
 
 
 def _canonical_part(part: Part) -> bytes:

@@ -56,11 +56,11 @@ _WITHOUT = accept(sent=False)
 
 
 def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence[Accepted]) -> set[UUID]:
-    """Writes operations with distinct ids; answers the ids of those that are new."""
+    """Writes operations with distinct ids; answers the ids of those that were there before."""
     prepare(connection)
     first = common.first
     parameters = {
-        **columns(ACCEPTED, sorted(rows)),
+        **columns(ACCEPTED, sorted(rows, key=_order)),
         "e_type": common.type,
         "e_secret": ledger.secret_id,
         "e_correlation": common.correlation_id,
@@ -71,7 +71,12 @@ def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence
         "e_due": first.wait,
     }
     result = connection.execute(_WITH_COMMAND if first.command else _WITHOUT, parameters)
-    return {row.operation_id for row in result}
+    return set(result.scalars().all())
+
+
+def _order(row: Accepted) -> int:
+    """PostgreSQL's order of the ids."""
+    return row[0].int
 
 
 def there(connection: Connection, rows: Sequence[Accepted]) -> Mapping[UUID, There]:

@@ -1,8 +1,8 @@
 """Admitting N records' operations: lock, check and count the attempt in one statement.
 
-Rows are locked first, in the order of their numbers and by number alone; everything else is tested outside that subquery,
-    or the
-plan becomes a nested loop over a scan as soon as statistics are a moment old.
+Rows are locked first, in the order of their numbers and by number alone; everything else is tested outside that subquery, or
+the plan becomes a nested loop over a scan as soon as statistics are a moment old. Other tables are read by `= ANY (ARRAY (...))`:
+one walk through their index, whatever the statistics say, since a plan's guess at the length of such an array never grows.
 """
 
 from sqlalchemy import TextClause, text
@@ -10,8 +10,7 @@ from sqlalchemy import TextClause, text
 from counterfoil.ledger.arrays import column
 
 CANDIDATE = {"c_number": "int8", "c_revision": "int4", "c_hash": "bytea", "c_road": "text", "c_partition": "int4",
-    "c_offset": "int8",
-             "c_detail": "text", "c_content": "bytea"}  # fmt: skip
+             "c_offset": "int8", "c_detail": "text", "c_content": "bytea"}  # fmt: skip
 
 ADMIT: TextClause = text(
     """
@@ -33,11 +32,18 @@ locked AS MATERIALIZED (
         FROM counterfoil.state WHERE number = a.number FOR NO KEY UPDATE
     ) s
 ),
+named AS MATERIALIZED (
+    SELECT number, operation_id, type FROM counterfoil.operation WHERE number = ANY (ARRAY(SELECT number FROM asked))
+),
+written AS MATERIALIZED (
+    SELECT number, revision, value_hash FROM counterfoil.payload WHERE number = ANY (ARRAY(SELECT number FROM asked))
+),
 found AS MATERIALIZED (
-    SELECT l.*, o.operation_id, o.type, COALESCE(p.value_hash = l.hash, false) AS same
+    SELECT l.*, o.operation_id, o.type, COALESCE(p.value_hash = l.hash, false) AS same,
+        sha256(l.content || int4send(l.attempt + 1)) AS counted
     FROM locked l
-    JOIN counterfoil.operation o ON o.number = l.number
-    LEFT JOIN counterfoil.payload p ON p.number = l.number AND p.revision = l.revision
+    JOIN named o ON o.number = l.number
+    LEFT JOIN written p ON p.number = l.number AND p.revision = l.revision
 ),
 admitted AS (
     UPDATE counterfoil.state s SET
@@ -46,8 +52,7 @@ admitted AS (
         session = :c_session, accepted_risk = false, not_before = NULL, sent_at = NULL,
         due_at = LEAST(session.lease_until, now + :c_run_time),
         record_road = f.road, record_partition = f.partition, record_offset = f.place, reason = 'admitted',
-        chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence + 1) || 'admitted'::bytea
-            || sha256(f.content || int4send(s.attempt + 1))),
+        chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence + 1) || 'admitted'::bytea || f.counted),
         updated_at = now
     FROM found f, clock, session
     WHERE s.number = f.number
@@ -56,15 +61,14 @@ admitted AS (
         AND (f.doubtful_since IS NULL OR f.accepted_risk OR :c_guard OR (
             :c_keyed AND f.doubtful_revision = f.revision AND f.doubtful_generation = f.generation
             AND (CAST(:c_horizon AS interval) IS NULL OR now + :c_margin < f.doubtful_since + CAST(:c_horizon AS interval))))
-    RETURNING s.number, s.sequence, s.events, s.attempt, s.attempt_until, s.chain
+    RETURNING s.number, s.sequence, s.events, s.attempt, s.attempt_until, s.chain, f.detail, f.counted
 ),
 told AS (
     INSERT INTO counterfoil.event
         (number, ordinal, sequence, at, kind, state, attempt, reason, detail, secret, content, chain)
-    SELECT d.number, d.events, d.sequence, now, 'admitted', 'running', d.attempt, 'admitted', CAST(f.detail AS jsonb),
-        :c_secret,
-        sha256(f.content || int4send(d.attempt)), d.chain
-    FROM admitted d JOIN found f ON f.number = d.number, clock
+    SELECT number, events, sequence, now, 'admitted', 'running', attempt, 'admitted', CAST(detail AS jsonb), :c_secret,
+        counted, chain
+    FROM admitted, clock
 )
 SELECT f.number, f.operation_id, f.state, f.sequence, f.attempt, f.tries_left, f.revision, f.generation, f.outcome,
     f.doubtful_since, f.doubtful_revision, f.doubtful_generation, f.unresolved, f.admitted_at, f.attempt_until, f.cancel_asked,

@@ -53,7 +53,7 @@ told AS (
         sha256(int8send(number) || int4send(0) || 'accepted'::bytea || content)
     FROM accepted, clock
 )SENT
-SELECT number, operation_id FROM new
+SELECT id FROM asked WHERE NOT EXISTS (SELECT 1 FROM new WHERE operation_id = id)
 """
 
 _SENT = """,
@@ -64,7 +64,7 @@ sent AS (
 
 
 def accept(*, sent: bool) -> TextClause:
-    """Writes new operations and answers (number, operation_id) of those that were new. `sent`: with a command record."""
+    """Writes new operations and answers the ids of those that were there before. `sent`: with a command record."""
     words = _ACCEPT.replace("SENT", _SENT if sent else "").replace(
         ":e_sent * now", "now" if sent else "CAST(NULL AS timestamptz)"
     )
