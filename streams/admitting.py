@@ -206,7 +206,7 @@ class Admitting:
         def lines() -> Iterator[Fields]:
             for number, one in first.items():
                 if (attempt := admitted.get(number)) is not None:
-                    yield {"operation_id": attempt.operation_id, "type": name, "attempt": attempt.attempt, "redelivery": False}
+                    yield {"operation_id": attempt.operation_id, "type": name, "attempt": attempt.attempt, "redelivered": False}
                 else:
                     yield _left_line(name, one, left[number])
             for one in rest:
@@ -216,7 +216,7 @@ class Admitting:
 
 
 def _left_line(name: str, one: Readable, why: Why) -> Fields:
-    return {"operation_id": one.operation_id, "type": name, "redelivery": why is Why.COMPLETED, "reason": why.value}
+    return {"operation_id": one.operation_id, "type": name, "redelivered": why is Why.COMPLETED, "reason": why.value}
 
 
 def _counted(left: Mapping[int, Why], leaving: Sequence[Readable]) -> dict[str, int]:

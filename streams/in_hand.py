@@ -6,7 +6,7 @@ The one place that knows which offsets may be committed. Counts only; it never t
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -45,7 +45,7 @@ class InHand:
         self._guard = threading.Lock()
         self._finished = threading.Condition(self._guard)
         self._prefixes: dict[Place, Prefix] = {}
-        self._begun: Counter[Prefix] = Counter()
+        self._begun: defaultdict[Prefix, set[int]] = defaultdict(set)  # offsets in work
         self._by_type: Counter[str] = Counter()
         self._done: Counter[Prefix] = Counter()
         self._committed: dict[Place, int] = {}
@@ -86,7 +86,7 @@ class InHand:
         with self._guard:
             mine = [record for record in records if not (record.prefix.revoked or self._closed)]
             for record in mine:
-                self._begun[record.prefix] += 1
+                self._begun[record.prefix].add(record.offset)
             if len(mine) < len(records):
                 kept = set(map(id, mine))
                 self._let_go(type_name, [record for record in records if id(record) not in kept])
@@ -100,9 +100,16 @@ class InHand:
         with self._finished:
             for prefix, passed in by_prefix.items():
                 prefix.finish(passed)
-                self._begun[prefix] -= len(passed)
+                self._begun[prefix].difference_update([one.offset for one in passed])
                 self._done[prefix] += len(passed)
             self._let_go(type_name, [one.record for one in finished])
+            self._finished.notify_all()
+
+    def abandon(self, records: Iterable[Record]) -> None:
+        """Work on records that were begun broke off: they are not finished, and nobody need wait for them."""
+        with self._finished:
+            for record in records:
+                self._begun[record.prefix].discard(record.offset)
             self._finished.notify_all()
 
     def _let_go(self, type_name: str, records: Sequence[Record]) -> None:
@@ -118,6 +125,13 @@ class InHand:
             or self._bytes >= MOST_BYTES * share
             or (prefix is not None and len(prefix) >= LONGEST_TAIL * share)
         )
+
+    def wait_for_room(self, type_names: Collection[str], within: float) -> bool:
+        """Wait until none of these types has its hands full, or `within` seconds; whether there is room."""
+        with self._finished:
+            return self._finished.wait_for(
+                lambda: self._bytes < MOST_BYTES and all(self._by_type[name] < self._most for name in type_names), within
+            )
 
     def committable(self, of: Collection[Place] | None = None) -> list[Committable]:
         """Partitions (of these; None: all) whose position moved since they were last answered, each with what it passed."""
@@ -163,4 +177,4 @@ class InHand:
         """Begin nothing more at all; True when all that was begun is finished within `grace` seconds."""
         with self._finished:
             self._closed = True
-            return self._finished.wait_for(lambda: not +self._begun, grace)
+            return self._finished.wait_for(lambda: not any(self._begun.values()), grace)

@@ -66,12 +66,15 @@ class InLedgerWork:
         begun = in_hand.begin(name, records)
         if not begun:
             return
-        jobs = self._admitting.admit(begun)
-        if not jobs:
-            return
-        self._settle(jobs)
-        failpoint("worker.after_settle")
-        in_hand.finish(name, [done for job in jobs for done in job.finished()])
+        try:
+            jobs = self._admitting.admit(begun)
+            if jobs:
+                self._settle(jobs)
+                failpoint("worker.after_settle")
+                in_hand.finish(name, [done for job in jobs for done in job.finished()])
+        except BaseException:
+            in_hand.abandon(begun)
+            raise
 
     def _settle(self, jobs: Sequence[Job]) -> None:
         """Settle a batch, by halves where it fails: what is left alone is told by its own exception."""

@@ -26,6 +26,9 @@ COMMIT_EVERY = 0.05
 #: Seconds for a synchronous commit; past it the records come again, which is harmless.
 COMMIT_WITHIN = 5.0
 
+#: Seconds that full hands are waited for before their partitions are paused.
+ROOM_WITHIN = 0.25
+
 Deliver = Callable[[str, list[Record]], None]
 
 
@@ -137,13 +140,17 @@ class Ingest:
     # -- back-pressure
 
     def _pause_and_resume(self) -> None:
+        """Full hands are waited for a moment: pausing throws away what is prefetched, so it is for those that stay full."""
+        full = {self._topics[place[0]][0] for place in self._mine - self._paused if self._is_full(place)}
+        if full:
+            self._in_hand.wait_for_room(full, ROOM_WITHIN)
         pause, resume = [], []
         for place in self._mine:
             paused = place in self._paused
-            full = self._in_hand.full(self._topics[place[0]][0], place, paused=paused)
-            if full and not paused:
+            is_full = self._is_full(place)
+            if is_full and not paused:
                 pause.append(place)
-            elif paused and not full:
+            elif paused and not is_full:
                 resume.append(place)
         if pause:
             self.consumer.pause([TopicPartition(*place) for place in pause])
@@ -151,6 +158,9 @@ class Ingest:
         if resume:
             self.consumer.resume([TopicPartition(*place) for place in resume])
             self._paused.difference_update(resume)
+
+    def _is_full(self, place: Place) -> bool:
+        return self._in_hand.full(self._topics[place[0]][0], place, paused=place in self._paused)
 
     # -- commits
 

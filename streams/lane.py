@@ -131,7 +131,11 @@ class OutsideLane:
     def _admit(self, batch: Sequence[Record]) -> list[Job]:
         """On a thread of the ledger."""
         begun = self._desk.in_hand.begin(self._type.name, batch)
-        return self._admitting.admit(begun) if begun else []
+        try:
+            return self._admitting.admit(begun) if begun else []
+        except BaseException:
+            self._desk.in_hand.abandon(begun)
+            raise
 
     def _admitted(self, held: int, admitting: asyncio.Future[list[Job]]) -> None:
         self._admits = False

@@ -96,6 +96,13 @@ class Settling:
     # -- on a thread of the ledger
 
     def _settle(self, batch: Sequence[_Answer]) -> None:
+        try:
+            self._settle_all(batch)
+        except BaseException:
+            self._desk.in_hand.abandon([done.record for one in batch for done in one.job.finished()])
+            raise
+
+    def _settle_all(self, batch: Sequence[_Answer]) -> None:
         waiting = [list(batch)]
         while waiting:
             part = waiting.pop()

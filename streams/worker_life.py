@@ -29,7 +29,7 @@ from counterfoil.streams.record import Record
 from counterfoil.streams.sweeper import Sweeper
 from counterfoil.streams.threads import Threads
 from counterfoil.streams.watch import BrokerWatch, ProgressWatch
-from counterfoil.telemetry import alarm, log
+from counterfoil.telemetry import alarm, last_place, log
 
 #: Seconds for the consumer to commit and leave its group at the end.
 LEAVE_WITHIN = 8.0
@@ -52,7 +52,7 @@ class Ending:
         """End because of an error that nobody could handle."""
         away = isinstance(error, DatabaseGone) or is_away(error)
         if not isinstance(error, DatabaseGone):
-            alarm(LogEvent.UNEXPECTED, error_class=type(error).__name__)
+            alarm(LogEvent.UNEXPECTED, error_class=type(error).__name__, place=last_place(error.__traceback__))
         self.ask(UNREACHABLE if away else FAULT)
 
 
