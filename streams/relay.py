@@ -101,7 +101,7 @@ def run(settings: Settings, operations: Operations) -> int:
 
 
 def _collect_less_often() -> None:
-    """Thousands of live tuples a pass hold no cycles, and looking for some at every 700th costs half of the sending (measured)."""
+    """Thousands of live tuples a pass hold no cycles; looking for some at every 700th cost half of the sending, measured."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -120,6 +120,7 @@ def _run(process: _Process, operations: Operations) -> int:
     while not process.stop.is_set() and not process.lost:
         _one_turn(process, relay)
     lost = process.lost
+    relay.reader.close()
     if gate is not None:
         gate.leave()
     return _leave(process, relay, lost=lost)

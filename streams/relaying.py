@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
-from counterfoil.ledger.relaying import Aside, Waiting, Wanted, read_again, read_waiting
+from counterfoil.ledger.relaying import Aside, Reader, Waiting, Wanted, read_again
 from counterfoil.streams.flight import Flight, Sent
 from counterfoil.streams.floors import Floors, Pace
 from counterfoil.streams.lifeline import Line
@@ -66,6 +66,7 @@ class Relay:
     _from_zero: bool = False  #: another thread asks: a road has opened
 
     def __post_init__(self) -> None:
+        self.reader = Reader(self.engine)
         self.flight = Flight(READS_IN_FLIGHT * self.floors.rows, FLIGHT_BYTES)
 
     def road_opened(self) -> None:
@@ -130,8 +131,7 @@ class Relay:
         busy = self.flight.ids if reading.with_busy else ()
         wanted = Wanted(reading.floors, reading.share, self.floors.rows, READ_BYTES, busy, self.roads.closed(now))
         self.database.asked()
-        with self.engine.connect() as connection:
-            rows = read_waiting(connection, wanted)
+        rows = self.reader.waiting(wanted)
         self.database.good()
         cut = len(rows) >= wanted.rows or sum(map(_SIZE, rows)) >= wanted.bytes
         self.floors.answered(reading, map(_PLACE, rows), cut=cut)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from counterfoil.ledger.arrays import Array, columns
 from counterfoil.ledger.statements.relaying import ADOPT, CLAIM, LIVE, NOTE, NOTED, OLDEST, READ, REFUSE, REFUSED, RELEASE, RENEW
@@ -81,6 +81,34 @@ class Moved(NamedTuple):
     number: int | None
     revision: int
     reason: str
+
+
+class Reader:
+    """One connection for reading what waits: each read is one round trip, and between two reads no transaction is open.
+
+    After an error the next read takes a new connection.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def waiting(self, wanted: Wanted) -> list[Waiting]:
+        """`read_waiting`, on this connection."""
+        if self._connection is None:
+            self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            return read_waiting(self._connection, wanted)
+        except BaseException:
+            broken, self._connection = self._connection, None
+            broken.invalidate()
+            broken.close()
+            raise
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def live_relays(connection: Connection) -> int:
