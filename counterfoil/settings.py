@@ -119,17 +119,17 @@ class Settings(BaseSettings):
 
     # -- topics
     topic_partitions: Whole = 12  #: of each new topic
-    topic_replication: Whole = 3
+    topic_replication: Whole = 3  #: of each new topic; at most one copy a broker
     topic_message_bytes: Annotated[int, Field(ge=1024)] = 1_048_588  #: max.message.bytes of the command topics
     dead_letters_kept: Duration = timedelta(days=30)  #: retention of the dead-letter topic; at least `review_within`
     commands_kept: Duration = timedelta(days=14)  #: retention of command and retry topics
-    topics_verified_every: Duration = timedelta(seconds=60)
+    topics_verified_every: Duration = timedelta(seconds=60)  #: by the relay
 
     # -- relay
     relay_batch: Annotated[int, Field(ge=1, le=50_000)] = 5_000  #: rows of one pass over a shard set
     relay_lease: Duration = timedelta(seconds=10)  #: of the shards; renewed at a third of it
     relay_delivery_timeout: Duration = timedelta(seconds=30)  #: past it a send is unknown and made again
-    relay_poll_min: Duration = timedelta(milliseconds=5)
+    relay_poll_min: Duration = timedelta(milliseconds=5)  #: shortest wait between two looks at the outbox
     relay_poll_max: Duration = timedelta(milliseconds=500)  #: longest wait of an idle relay
     relay_floor_every: Duration = timedelta(seconds=5)  #: how often a shard is read from zero again (late commits)
     published_kept: Duration = timedelta(days=30)  #: how long "did it leave?" can be answered

@@ -53,9 +53,9 @@ def relay(json: LinesAsJson = False) -> None:
     settings = read_settings()
     set_logging_up(settings, json=json)
     operations = load_operations(settings.operations)
-    from counterfoil.streams import relay as part
+    from counterfoil.streams.relay import run
 
-    _end(part.run(settings, operations))
+    _end(run(settings, operations))
 
 
 def worker(json: LinesAsJson = False) -> None:
@@ -63,6 +63,6 @@ def worker(json: LinesAsJson = False) -> None:
     settings = read_settings()
     set_logging_up(settings, json=json)
     operations = load_operations(settings.operations)
-    from counterfoil.streams import worker as part
+    from counterfoil.streams.worker import run
 
-    _end(part.run(settings, operations))
+    _end(run(settings, operations))

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The page, and the module that prints it.
 PAGES: Mapping[str, str] = {
     "docs/reference/states.md": "counterfoil.core.diagram",
+    "docs/reference/exit-codes.md": "counterfoil.cli.exits_page",
+    "docs/reference/settings.md": "counterfoil.cli.settings_page",
 }
 
 
