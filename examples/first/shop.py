@@ -54,7 +54,8 @@ OPERATIONS = Operations(welcome)
 def sign_up(customer_id: str, name: str) -> None:
     with create_engine(read_settings().database).begin() as connection:
         connection.execute(text("CREATE TABLE IF NOT EXISTS customer (id text PRIMARY KEY, name text NOT NULL)"))
-        connection.execute(text("INSERT INTO customer VALUES (:id, :name) ON CONFLICT DO NOTHING"), {"id": customer_id, "name": name})
+        customer = text("INSERT INTO customer VALUES (:id, :name) ON CONFLICT DO NOTHING")
+        connection.execute(customer, {"id": customer_id, "name": name})
         print(enqueue(connection, welcome, Letter(customer_id, name)))  # with the customer, or not at all
 
 
