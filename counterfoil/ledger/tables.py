@@ -52,6 +52,7 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
+#: What the ledger says of itself: its name, its epoch, the id of its state records' schema, accepted partition counts.
 setting = Table(
     "setting",
     metadata,

@@ -17,6 +17,9 @@ PAGES: Mapping[str, str] = {
     "docs/reference/states.md": "counterfoil.core.diagram",
     "docs/reference/exit-codes.md": "counterfoil.cli.exits_page",
     "docs/reference/settings.md": "counterfoil.cli.settings_page",
+    "docs/reference/cli.md": "tests.support.pages.cli_page",
+    "docs/reference/events-and-reasons.md": "tests.support.pages.words_page",
+    "docs/reference/tables.md": "tests.support.pages.tables_page",
 }
 
 

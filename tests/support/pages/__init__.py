@@ -1,0 +1,1 @@
+"""Modules that print one page of `docs/reference` each, from the code; they are no part of the package."""
