@@ -23,10 +23,13 @@ ledger, in the log, on the topics and in `--json`. A code that nothing in this r
 An operation type may add codes of its own to the reasons (`Permanent(code)`, closed by `Errors.codes`). No event, reason or line
 has a payload, a secret or an exception's text in it.
 """
+LINES = """\
+From every process alike, on standard error. Beside them: `foreign` is a line of a library, by its logger and place, without its
+text; `counted` is one counter at the end of a process."""
 #: A member in the source, and the comment behind it.
 LINE = re.compile(r"^    ([A-Z_]+) = [^#\n]*(?:#: (.*))?$", re.MULTILINE)
 
-COUNTER = re.compile(r'^    "(\w+)",  # (.*)$', re.MULTILINE)
+COUNTER = re.compile(r'^    "(\w+)",  # (.*?)(?: \(D\d+\))?$', re.MULTILINE)
 
 
 def meanings(closed: type[Enum]) -> dict[str, str]:
@@ -53,8 +56,7 @@ def page() -> str:
             _meanings("event", meanings(EventKind)),
         ),
         "Lines of the log": (
-            "From every process alike, on standard error. Beside them: `foreign` is a line of a library, by its logger and place, "
-            "without its text; `counted` is one counter at the end of a process.",
+            LINES,
             _meanings("line", meanings(LogEvent)),
         ),
         "Counters": (
