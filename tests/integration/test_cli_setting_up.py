@@ -12,41 +12,14 @@ from counterfoil.cli.exits import Exit
 from tests.support.ledgers import Bed
 from tests.support.planted import Planted
 from tests.support.processes import CommandLine
+from tests.support.shop import CONTRACT, MODULE, write_shop
 from tests.support.topics import Topics
-
-MODULE = """
-from dataclasses import dataclass
-from pathlib import Path
-from counterfoil import Attempt, Effect, NotAtAll, Operations, OperationType, Receipt, Sink, Unordered, seconds
-
-@dataclass(frozen=True)
-class Mail:
-    mail_id: str
-
-def send(mail: Mail, attempt: Attempt) -> Receipt:
-    return Receipt()
-
-send_mail = OperationType[Mail](
-    name="send_mail", owner="team-web", payload=Mail, contract=Path(__file__).parent / "send_mail.avsc",
-    order=Unordered(identity=lambda m: m.mail_id),
-    effect=Effect(send, Sink("mail", NotAtAll(), request_life=seconds(1), read_lag=seconds(0)), timeout=seconds(1)), proof=None,
-)
-OPERATIONS = Operations(send_mail)
-"""
-CONTRACT = {
-    "type": "record",
-    "name": "Mail",
-    "namespace": "shop",
-    "doc": "A mail.",
-    "fields": [{"name": "mail_id", "type": "string", "doc": "Its id."}],
-}
 
 
 @pytest.fixture
 def line(command_line: CommandLine, ledger: Bed) -> CommandLine:
     """The command line in a folder with one operation type and its contract, not locked yet."""
-    (command_line.folder / "shop.py").write_text(MODULE)
-    (command_line.folder / "send_mail.avsc").write_text(json.dumps(CONTRACT))
+    write_shop(command_line.folder)
     command_line.settings = {"operations": "shop:OPERATIONS", "brokers": "127.0.0.1:1"} | command_line.settings
     return command_line
 
@@ -60,7 +33,7 @@ def empty(ledger: Bed, line: CommandLine) -> Iterator[str]:
     ledger.server.drop_database(name)
 
 
-def answered(line: CommandLine, *arguments: str, code: int | None = 0, **settings: str) -> Any:
+def answered(line: CommandLine, *arguments: str, code: int | None = 0, **settings: Any) -> Any:
     return json.loads(line.run(*arguments, "--json", code=code, **settings).stdout)
 
 

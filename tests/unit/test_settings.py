@@ -135,7 +135,7 @@ def test_repr_withholds_whatever_may_hold_a_secret(monkeypatch: pytest.MonkeyPat
 def test_settings_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch)
     with pytest.raises(ValueError, match="frozen"):
-        read_settings().ledger = "other"  # type: ignore[misc]
+        read_settings().ledger = "other"
 
 
 @pytest.mark.parametrize(
