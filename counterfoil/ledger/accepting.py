@@ -74,9 +74,9 @@ def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence
     return set(result.scalars().all())
 
 
-def _order(row: Accepted) -> int:
+def _order(row: tuple[Any, ...]) -> int:
     """PostgreSQL's order of the ids."""
-    return row[0].int
+    return int(row[0].int)
 
 
 def there(connection: Connection, rows: Sequence[Accepted]) -> Mapping[UUID, There]:

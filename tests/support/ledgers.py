@@ -81,10 +81,19 @@ BULK = (
 )
 
 
-def bulk_ledger(engine: Engine, count: int, *, open_share: float = 0.01, type_name: str = "bulk", first: int = 1_000_000) -> None:
+def bulk_ledger(
+    engine: Engine,
+    count: int,
+    *,
+    open_share: float = 0.01,
+    type_name: str = "bulk",
+    first: int = 1_000_000,
+    statistics: bool = True,
+) -> None:
     """Write `count` operations, of which a share is queued (due from an hour ago to an hour ahead) and the rest is confirmed.
 
-    Numbers run from `first`; the identity of `operation` continues after them. Statistics are fresh afterwards.
+    Numbers run from `first`; the identity of `operation` continues after them. Statistics are fresh afterwards, or
+    with `statistics=False` as stale as they were.
     """
     values = {"count": count, "first": first, "type": type_name, "one_in": max(1, round(1 / open_share))}
     with engine.begin() as connection:
@@ -92,4 +101,5 @@ def bulk_ledger(engine: Engine, count: int, *, open_share: float = 0.01, type_na
             connection.execute(text(statement), {name: value for name, value in values.items() if f":{name}" in statement})
         restart = "ALTER TABLE counterfoil.operation ALTER COLUMN number RESTART WITH"
         connection.execute(text(f"{restart} {first + count}"))
-        connection.execute(text("ANALYZE counterfoil.operation, counterfoil.state"))
+        if statistics:
+            connection.execute(text("ANALYZE counterfoil.operation, counterfoil.state"))

@@ -74,8 +74,14 @@ def accept(*, sent: bool) -> TextClause:
 #: What the ledger holds of operations that were there before: the digests of all their revisions' first content and who they are.
 THERE = text(
     """
-    SELECT o.operation_id, o.digest, o.digest_secret, o.type,
-        EXISTS (SELECT 1 FROM counterfoil.payload p WHERE p.number = o.number AND p.value_hash = a.hash) AS same_bytes
-    FROM unnest(:e_id, :e_hash) AS a(id, hash) JOIN counterfoil.operation o ON o.operation_id = a.id
+    WITH asked AS MATERIALIZED (SELECT * FROM unnest(:e_id, :e_hash) AS a(id, hash)),
+    held AS MATERIALIZED (
+        SELECT number, operation_id, digest, digest_secret, type FROM counterfoil.operation
+        WHERE operation_id = ANY (ARRAY(SELECT id FROM asked))
+    )
+    SELECT h.operation_id, h.digest, h.digest_secret, h.type, p.same_bytes
+    FROM held h JOIN asked a ON a.id = h.operation_id,
+        LATERAL (SELECT COALESCE(bool_or(value_hash = a.hash), false) AS same_bytes
+            FROM counterfoil.payload WHERE number = h.number) p
     """
 ).bindparams(column("e_id", "uuid"), column("e_hash", "bytea"))

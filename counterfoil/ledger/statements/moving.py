@@ -1,4 +1,8 @@
-"""Writing transitions: the locking step that a decision is taken on, and N decisions with their events and outbox rows."""
+"""Writing transitions: the locking step that a decision is taken on, and N decisions with their events and outbox rows.
+
+Rows are found by `= ANY (ARRAY (...))`: one walk through an index, whatever the statistics say, since a plan's guess at the
+length of such an array never grows. `+ 0` in the join beside it keeps the column out of an index search for each row.
+"""
 
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
@@ -12,7 +16,6 @@ STANDING = (
 )  # fmt: skip
 
 #: The locking step: sorted by number, by number alone. It answers what the decision needs and the ledger's time.
-#: Other tables are read by `= ANY (ARRAY (...))`: one walk through their index, whatever the statistics say.
 LOCK: TextClause = text(
     """
 WITH asked AS MATERIALIZED (SELECT number FROM unnest(:l_number) AS a(number) ORDER BY number),
@@ -35,7 +38,6 @@ MOVE = {"m_number": "int8", "m_expected": "int4", "m_state": "text", "m_kind": "
 OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text", "o_id": "uuid", "o_revision": "int4",
        "o_key": "bytea", "o_value": "bytea", "o_headers": "text", "o_traceparent": "text"}  # fmt: skip
 
-#: `+ 0` in a join keeps its column out of an index search for each row: the array beside it finds all rows in one.
 #: Transitions out of any state but into running. Void where the sequence is no longer the one that the decision was taken on.
 WRITE: TextClause = text(
     """

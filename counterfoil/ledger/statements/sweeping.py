@@ -1,4 +1,8 @@
-"""What is due: level-triggered, by the ledger's clock, on the one partial index, and never waiting for a locked row."""
+"""What is due: level-triggered, by the ledger's clock, on the one partial index, and never waiting for a locked row.
+
+`OFFSET 0` in a LATERAL subquery keeps it one look into an index for each row: joined, the plan scans the table as soon as the
+statistics are stale. `+ 0` and `= ANY (ARRAY (...))`: see `moving`.
+"""
 
 from sqlalchemy import TextClause, text
 
@@ -18,8 +22,10 @@ known AS MATERIALIZED (
     SELECT d.*, o.operation_id, o.type, o.entity, o.traceparent, now,
         (SELECT r.due_at FROM counterfoil.raw_record r WHERE r.number = d.number AND r.status = 'held' LIMIT 1) AS held_until,
         p.record_offset, p.partition
-    FROM due d JOIN counterfoil.operation o ON o.number = d.number
-    CROSS JOIN clock
+    FROM due d CROSS JOIN clock
+    CROSS JOIN LATERAL (
+        SELECT operation_id, type, entity, traceparent FROM counterfoil.operation WHERE number = d.number OFFSET 0
+    ) o
     LEFT JOIN LATERAL (
         SELECT record_offset, partition FROM counterfoil.published
         WHERE number = d.number AND kind IN ('command', 'retry') AND at >= d.sent_at
@@ -50,7 +56,7 @@ noted AS (
     UPDATE counterfoil.state s SET
         events = s.events + 1, sent_at = :s_now, due_at = :s_now + :s_wait,
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || 'sent_again'::bytea || a.content)
-    FROM asked a WHERE s.number = a.number
+    FROM asked a WHERE s.number + 0 = a.number AND s.number = ANY (ARRAY(SELECT number FROM asked))
     RETURNING s.number, s.sequence, s.events, s.state, s.attempt, s.chain
 ),
 told AS (
@@ -67,8 +73,9 @@ FROM asked a JOIN noted n ON n.number = a.number
 #: Nothing is to be done yet: look again later. No transition and no event.
 LOOK_LATER: TextClause = text(
     """
+WITH asked AS MATERIALIZED (SELECT * FROM unnest(:p_number, :p_due) AS a(number, due_at))
 UPDATE counterfoil.state s SET due_at = a.due_at
-FROM unnest(:p_number, :p_due) AS a(number, due_at) WHERE s.number = a.number
+FROM asked a WHERE s.number + 0 = a.number AND s.number = ANY (ARRAY(SELECT number FROM asked))
 """
 ).bindparams(column("p_number", "int8"), column("p_due", "timestamptz"))
 
@@ -80,10 +87,10 @@ SELECT s.number, s.attempt_until, w.lease_until, now, w.lease_until <= now OR w.
     AS lease_over,
     s.attempt_until <= now AS time_over
 FROM counterfoil.state s
-JOIN counterfoil.operation o ON o.number = s.number AND o.type = ANY(:d_types)
+CROSS JOIN LATERAL (SELECT type FROM counterfoil.operation WHERE number = s.number OFFSET 0) o
 LEFT JOIN counterfoil.worker w ON w.id = s.session
 CROSS JOIN clock
-WHERE s.state = 'running' AND s.due_at <= now
+WHERE s.state = 'running' AND s.due_at <= (SELECT now FROM clock) AND o.type = ANY(:d_types)
 ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE OF s SKIP LOCKED
 """
 ).bindparams(column("d_types", "text"))
@@ -93,9 +100,9 @@ UNPROBED: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now)
 SELECT s.number, now FROM counterfoil.state s
-JOIN counterfoil.operation o ON o.number = s.number AND o.type = ANY(:d_types)
+CROSS JOIN LATERAL (SELECT type FROM counterfoil.operation WHERE number = s.number OFFSET 0) o
 CROSS JOIN clock
-WHERE s.state = 'awaiting_confirmation' AND s.due_at <= now
+WHERE s.state = 'awaiting_confirmation' AND s.due_at <= (SELECT now FROM clock) AND o.type = ANY(:d_types)
 ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE OF s SKIP LOCKED
 """
 ).bindparams(column("d_types", "text"))
