@@ -31,6 +31,7 @@ from counterfoil.streams.runnable import RunnableType
 from counterfoil.telemetry import Fields, alarm, count, log_each
 
 _Kept = tuple[Record, int | None, Reason]  # a record, the operation that it may name, and why it is kept
+_Begun = tuple[float, int]  # of an attempt: the time before its admission by `boottime`, and the session
 
 
 class Job(NamedTuple):
@@ -105,7 +106,7 @@ class Admitting:
         for one in readable:
             if first.setdefault(one.candidate.number, one) is not one:
                 rest.append(one)
-        before, session, admission = self._ask(first)
+        admission, begun = self._ask(first)
         also: dict[int, list[Record]] = {}
         still: list[Readable] = []
         copies: list[Readable] = []
@@ -119,6 +120,7 @@ class Admitting:
                 copies.append(one)
         for number, admitted in admission.admitted.items():
             one = first[number]
+            before, session = begun[number]
             until = before + self._type.rules.timeout.total_seconds()  # from before the statement: never later than the ledger's
             jobs.append(Job(one.record, tuple(also.get(number, ())), one.payload, admitted, session, until))
         count("operations_admitted", len(admission.admitted), operation_type=self._type.name)
@@ -126,23 +128,27 @@ class Admitting:
         self._leave(first, copies, admission.left)
         return still
 
-    def _ask(self, first: Mapping[int, Readable]) -> tuple[float, int, Admission]:
-        """One statement for all; answers the time before it, and the session that it ran under."""
+    def _ask(self, first: Mapping[int, Readable]) -> tuple[Admission, Mapping[int, _Begun]]:
+        """One statement for all. Where the answer to its commit is lost it runs again, and knows its own attempts (D89)."""
         desk, rules = self._desk, self._type.rules
         candidates = [one.candidate for one in first.values()]
+        counted: dict[int, Admitted] = {}
+        begun: dict[int, _Begun] = {}
         while True:
             session = desk.lease.session
 
-            def unit(connection: Connection, session: int = session) -> tuple[float, Admission]:
+            def unit(connection: Connection, session: int = session) -> Admission:
                 before = boottime()
-                return before, admit(connection, desk.writer, session, rules, candidates)
+                admission = admit(connection, desk.writer, session, rules, candidates, counted)
+                for number, one in admission.admitted.items():
+                    if counted.get(number) is not one:
+                        counted[number], begun[number] = one, (before, session)
+                return admission
 
             try:
-                before, admission = desk.calls.run(unit)
+                return desk.calls.run(unit), begun
             except LeaseOver:
                 desk.lease.renew()
-                continue
-            return before, session, admission
 
     def _leave(self, first: Mapping[int, Readable], copies: Sequence[Readable], left: Mapping[int, Why]) -> None:
         """Records whose operation was not admitted: finished, those that nobody may run kept raw before that."""

@@ -20,7 +20,7 @@ from counterfoil.core.decisions import Answered
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
-from counterfoil.ledger.settlement import Result, lock, save
+from counterfoil.ledger.settlement import Result, Saved, already, lock, save
 from counterfoil.streams.admitting import Desk, Job
 from counterfoil.streams.ledger_calls import is_away
 from counterfoil.streams.runnable import RunnableType
@@ -106,8 +106,9 @@ class Settling:
         waiting = [list(batch)]
         while waiting:
             part = waiting.pop()
+            runs: list[Saved] = []
             try:
-                became = self._desk.calls.run(lambda connection, part=part: self._unit(connection, part))  # type: ignore[misc]
+                became = self._desk.calls.run(lambda connection, part=part, runs=runs: self._unit(connection, part, runs))  # type: ignore[misc]
             except exc.SQLAlchemyError as error:
                 if is_away(error):
                     raise
@@ -126,10 +127,17 @@ class Settling:
             tell(self._type.name, became)
             self._desk.in_hand.finish(self._type.name, [done for one in part if not one.late for done in one.job.finished()])
 
-    def _unit(self, connection: Connection, part: Sequence[_Answer]) -> list[Became]:
+    def _unit(self, connection: Connection, part: Sequence[_Answer], runs: list[Saved]) -> list[Became]:
         locked = lock(connection, [one.job.admitted.number for one in part])
-        results = [Result(one.job.admitted.number, one.answered, random.random()) for one in part]
-        became = save(connection, self._desk.writer, self._type.rules, locked, results)
+        became = already(locked, runs)
+        results = [
+            Result(one.job.admitted.number, one.answered, random.random())
+            for one in part
+            if one.job.admitted.number not in became
+        ]
+        saved = save(connection, self._desk.writer, self._type.rules, locked, results)
+        runs.append(Saved(locked, saved))
+        became |= saved
         failpoint("worker.before_settle_commit")
         return [
             Became(one.job.operation_id, one.answered.attempt, became[one.job.admitted.number])

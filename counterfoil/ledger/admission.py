@@ -4,7 +4,7 @@ The statement checks everything itself (state, due time, revision, bytes, tries,
 told apart here, and what core decides about an operation that may not be admitted is written in the same transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, NamedTuple
@@ -70,8 +70,20 @@ class Admission(NamedTuple):
     left: dict[int, Why]
 
 
-def admit(connection: Connection, writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> Admission:
-    """Admits what may run, in one statement. Numbers must be distinct. Raises LeaseOver."""
+def admit(
+    connection: Connection,
+    writer: Writer,
+    session: int,
+    rules: Rules,
+    candidates: Sequence[Candidate],
+    unheard: Mapping[int, Admitted] | None = None,
+) -> Admission:
+    """Admits what may run, in one statement. Numbers must be distinct. Raises LeaseOver.
+
+    `unheard` is what an earlier run of the caller's unit admitted before its commit was lost: where the ledger has exactly that
+    attempt, the commit was applied after all, and the attempt is the caller's (D89).
+    """
+    unheard = unheard or {}
     rows = connection.execute(ADMIT, _parameters(writer, session, rules, candidates)).all()
     admitted: dict[int, Admitted] = {}
     left: dict[int, Why] = {candidate.number: Why.UNKNOWN for candidate in candidates}
@@ -85,6 +97,9 @@ def admit(connection: Connection, writer: Writer, session: int, rules: Rules, ca
             )
         elif not row.alive:
             raise LeaseOver
+        elif (own := unheard.get(row.number)) is not None and _is(own, row):
+            del left[row.number]
+            admitted[row.number] = own
         else:
             why = left[row.number] = _why(row)
             if why is Why.MOVED:
@@ -116,6 +131,11 @@ def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence
         "c_horizon": horizon,
         "c_margin": rules.landing,
     }
+
+
+def _is(own: Admitted, row: Any) -> bool:
+    """Whether the attempt that runs is this one: no other has the same end of its run time, to the microsecond."""
+    return bool(row.state == "running" and row.again and (row.attempt, row.attempt_until) == (own.attempt, own.until))
 
 
 def _why(row: Any) -> Why:

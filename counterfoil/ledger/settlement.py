@@ -3,7 +3,7 @@
 An effect in the ledger's own database runs between `lock` and `save`, on the same connection: no commit, no effect.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -16,7 +16,7 @@ from counterfoil.core.standing import Rules, Standing
 from counterfoil.core.states import State
 from counterfoil.ledger.moves import Decided, Locked, Noted, Writer, lock
 
-__all__ = ["Locked", "Result", "evidence", "holds", "lock", "save"]
+__all__ = ["Locked", "Result", "Saved", "already", "evidence", "holds", "lock", "save"]
 
 
 class Result(NamedTuple):
@@ -32,6 +32,29 @@ def holds(standing: Standing | None, session: int, attempt: int) -> bool:
     return (
         standing is not None and standing.state is State.RUNNING and standing.session == session and standing.attempt == attempt
     )
+
+
+class Saved(NamedTuple):
+    """What one run of a unit locked and decided; whether it was committed is not known where the answer was lost."""
+
+    locked: Locked
+    became: Mapping[int, Move | Kept]
+
+
+def already(locked: Locked, earlier: Sequence[Saved]) -> dict[int, Move | Kept]:
+    """The moves of earlier runs of the same unit that the ledger has: their commit was applied, and not answered (D89)."""
+    there: dict[int, Move | Kept] = {}
+    for before, became in earlier:
+        for number, move in became.items():
+            now, then = locked.standings.get(number), before.standings[number]
+            if (
+                now is not None
+                and isinstance(move, Move)
+                and (now.sequence, now.state, now.attempt, now.outcome)
+                == (then.sequence + 1, move.to, then.attempt, move.outcome)
+            ):
+                there[number] = move
+    return there
 
 
 def save(
