@@ -230,8 +230,7 @@ class Relay:
             sent.partition, sent.offset = partition, offset
             if sent.void:
                 self._land_back([sent])
-            else:
-                notes += [row.report for row in self._order.acknowledged(sent)]
+            notes += [row.report for row in self._order.acknowledged(sent)]
         for road in arrived:
             self.roads.delivered(road)
         if arrived:

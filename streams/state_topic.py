@@ -5,7 +5,7 @@ refused). If an earlier one has to be sent again, the later ones do too, after i
 sends nothing.
 """
 
-from collections import deque
+from collections import Counter, deque
 from typing import Generic, Protocol, TypeVar
 
 
@@ -26,10 +26,11 @@ class KeyOrder(Generic[S]):
         self._chains: dict[bytes | None, deque[S]] = {}
         self._early: set[int] = set()  #: rows (by identity) acknowledged while an earlier one is open
         self._alone: set[bytes | None] = set()
+        self._void: Counter[bytes | None] = Counter()  #: void rows of a key that have no report yet
 
     def may_send(self, key: bytes | None) -> bool:
-        """False while a row of this key is being retried alone: what comes after it must wait."""
-        return key not in self._alone
+        """False while a row of this key is retried alone, or a void one has no report: else a later one might overtake it."""
+        return key not in self._alone and key not in self._void
 
     def sent(self, row: S) -> None:
         """A row was handed to the producer."""
@@ -38,7 +39,7 @@ class KeyOrder(Generic[S]):
     def acknowledged(self, row: S) -> list[S]:
         """Its own report says that it is in the topic; answers the rows that count now, in order."""
         if row.void:
-            return []
+            return self._void_reported(row)
         self._alone.discard(row.key)
         chain = self._chains[row.key]
         if chain[0] is not row:
@@ -51,12 +52,11 @@ class KeyOrder(Generic[S]):
 
     def refused(self, row: S) -> list[S]:
         """It can never be sent and leaves for good; answers the later rows that count now."""
+        if row.void:
+            return self._void_reported(row)
         self._alone.discard(row.key)
-        if row.void or row.key not in self._chains:
-            return []
         chain = self._chains[row.key]
-        if row in chain:
-            chain.remove(row)
+        chain.remove(row)
         counted = self._drain(chain)
         self._tidy(row.key, chain)
         return counted
@@ -64,12 +64,12 @@ class KeyOrder(Generic[S]):
     def failed(self, row: S, *, alone: bool = False) -> list[S]:
         """It must be sent again; answers the later rows of its key that are acknowledged already and must be sent again too.
 
-        Those still without a report become void as well, and are free when it comes. With `alone` the row keeps its place: rows
-        of its key wait until it is refused, has failed or has arrived by itself.
+        Those still without a report become void as well, and are free when it comes; until then nothing of the key is sent. With
+        `alone` the row keeps its place: rows of its key wait until it is refused, has failed or has arrived by itself.
         """
+        if row.void:
+            return self._void_reported(row)
         self._alone.discard(row.key)
-        if row.void or row.key not in self._chains:
-            return []
         chain = self._chains[row.key]
         freed = []
         while chain and chain[-1] is not row:
@@ -78,6 +78,8 @@ class KeyOrder(Generic[S]):
             if id(later) in self._early:
                 self._early.discard(id(later))
                 freed.append(later)
+            else:
+                self._void[row.key] += 1
         if alone:
             self._alone.add(row.key)
         else:
@@ -98,6 +100,12 @@ class KeyOrder(Generic[S]):
             self._early.discard(id(chain[0]))
             counted.append(chain.popleft())
         return counted
+
+    def _void_reported(self, row: S) -> list[S]:
+        self._void[row.key] -= 1
+        if not self._void[row.key]:
+            del self._void[row.key]
+        return []
 
     def _tidy(self, key: bytes | None, chain: deque[S]) -> None:
         if not chain:
