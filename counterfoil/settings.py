@@ -113,7 +113,9 @@ class Settings(BaseSettings):
     brokers: Annotated[str, Field(min_length=1), BeforeValidator(_brokers)]  #: "host:port,host:port"
     embedded: bool = False  #: the brokers are librdkafka's mock cluster (demo): topic settings cannot be seen, nothing compacts
     kafka: Annotated[Table, Field(repr=False)] = {}  #: further client properties by librdkafka's names (sasl.*, ssl.*)
-    registry: Annotated[str | None, Field(repr=False)] = None  #: URL of the schema registry; None: ids from registry.lock alone
+    registry: Annotated[str | None, Field(repr=False)] = (
+        None  #: URL of the schema registry; running processes never ask it, ids come from registry.lock
+    )
     registry_lock: Path | None = None  #: None: the nearest registry.lock above each contract
     database_pool: Whole = 4  #: connections that one process keeps
 
@@ -152,7 +154,7 @@ class Settings(BaseSettings):
 
     # -- due
     due_every: Duration = timedelta(seconds=1)  #: how often the sweepers look
-    due_batch: Annotated[int, Field(ge=1, le=10_000)] = 500
+    due_batch: Annotated[int, Field(ge=1, le=10_000)] = 500  #: operations that one pass of a sweeper moves
     resend_after: Duration = timedelta(seconds=60)  #: a command that no worker took is written again
     hold_for: Duration = timedelta(days=7)  #: deadline of a held record
     review_within: Duration = timedelta(days=14)  #: by when a person looks at what is on the exceptions list

@@ -41,6 +41,8 @@ def set_logging_up(settings: Settings, *, json: bool) -> None:
         drop=frozenset() if settings.log_operations else PER_OPERATION,
         level=logging.INFO if settings.own_loggers else logging.WARNING,
     )
+    if settings.embedded:
+        telemetry.alarm(LogEvent.TOPIC_WRONG, kind="embedded", ledger=settings.ledger)  # no topic setting holds there
 
 
 def _end(code: int) -> None:
