@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
@@ -215,6 +216,7 @@ def _consuming(
 
 def _live(settings: Settings, parts: Parts, types: Iterable[RunnableType], folder: Path) -> Life:
     """Run the app until it is told to stop."""
+    logging.getLogger("mode.timers").setLevel(logging.ERROR)  # it warns whenever a timer wakes a moment late
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     app = faust.App(

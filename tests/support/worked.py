@@ -206,9 +206,16 @@ class Works:
 
     def settled(self, operation_type: OperationType[Stock], within: float = 40, **states: int) -> None:
         """Wait until the operations of the type are in these states."""
-        eventually(
-            lambda: self.states(operation_type) == Counter(states), within=within, what=f"{operation_type.name} in {states}"
-        )
+        seen: list[Counter[str]] = []
+
+        def there() -> bool:
+            seen[:] = [self.states(operation_type)]
+            return seen[0] == Counter(states)
+
+        try:
+            eventually(there, within=within, what=operation_type.name)
+        except AssertionError:
+            raise AssertionError(f"{operation_type.name}: {dict(seen[0])} instead of {states} after {within:g} s") from None
 
     def kinds(self, kind: str) -> int:
         """How many events of the kind there are."""
