@@ -1,8 +1,8 @@
 """Runs a page of the documentation as a reader would: writes its files, types its commands, looks for what it says is printed.
 
-A block of `sh` is run in the reader's terminal; one after the comment "a terminal of its own" is started and left running. A block
-of `text` is what must have been printed: each of its lines, with times, places and versions left out of the comparison. A block
-after a line like "`shop.py`:" is written to that file.
+A block of `sh` is run in the reader's terminal; one after the comment "a terminal of its own" is started and left running. A
+block of `text` is what must have been printed: each of its lines, with times, places and versions left out of the comparison. A
+block after a line like "`shop.py`:" is written to that file.
 """
 
 from __future__ import annotations
