@@ -70,8 +70,9 @@ def keep(
                 at=ledger_time,
             )
             .on_conflict_do_nothing()
+            .returning(raw_record.c.id)  # rowcount says -1 here, whether or not there was a conflict
         )
-        if connection.execute(statement).rowcount:
+        if connection.execute(statement).one_or_none() is not None:
             new += 1
             if not held:
                 _dead_letter(connection, raw, cause, words(raw, cause))
