@@ -207,6 +207,9 @@ def _now_and_then(process: _Process, relay: Relay) -> None:
         process.renew_at = now + settings.relay_lease.total_seconds() / (10 if full else 3)
     if now >= process.look_at:
         process.look_at = now + LOOK_EVERY
+        if relay.noted:
+            log(LogEvent.PUBLISHED, count=relay.noted)
+            relay.noted = 0
         with process.engine.connect() as connection:
             age = oldest_waiting(connection, list(relay.shards.epochs))
         if age is not None and age > STALLED:

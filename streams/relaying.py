@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from sqlalchemy import Engine
 
+from counterfoil.core.events import LogEvent
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.relaying import Aside, Reader, Waiting, Wanted, read_again
@@ -25,7 +26,7 @@ from counterfoil.streams.refusals import Refusals
 from counterfoil.streams.roads import Roads
 from counterfoil.streams.shards import Shards
 from counterfoil.streams.state_topic import KeyOrder
-from counterfoil.telemetry import count
+from counterfoil.telemetry import count, log
 
 READ_BYTES = 12 << 20  #: of one read
 FLIGHT_BYTES = 32 << 20  #: in flight, beyond which nothing is read
@@ -62,6 +63,8 @@ class Relay:
     _order: KeyOrder[Sent] = field(default_factory=KeyOrder)
     _suspects: deque[Sent] = field(default_factory=deque)  #: to be retried alone
     _asides: list[Aside] = field(default_factory=list)  #: to be moved aside
+    _unknown: int = 0  #: sends of this turn that nobody knows the end of
+    noted: int = 0  #: rows noted since somebody looked
     _read_at: float = 0.0
     _from_zero: bool = False  #: another thread asks: a road has opened
 
@@ -94,6 +97,7 @@ class Relay:
         self._retry_alone()
         self._move_aside()
         for written in self.noter.written():
+            self.noted += written.noted
             landed = self.flight.land_all(report[1] for report in written.reports)
             for lane, rows in Counter(sent.lane for sent in landed).items():
                 count("rows_published", rows, operation_type=lane.type, state=lane.kind)
@@ -231,6 +235,9 @@ class Relay:
             if sent.void:
                 self._land_back([sent])
             notes += [row.report for row in self._order.acknowledged(sent)]
+        if self._unknown:
+            log(LogEvent.PUBLISH_UNKNOWN, count=self._unknown, reason=Reason.DELIVERY_UNKNOWN)
+            self._unknown = 0
         for road in arrived:
             self.roads.delivered(road)
         if arrived:
@@ -255,6 +262,7 @@ class Relay:
             self.roads.forget(sent.lane.road)
         if fate is not Fate.NEVER:
             count("sends_unknown", operation_type=sent.lane.type, reason=str(reason))
+            self._unknown += fate is Fate.UNKNOWN
             self._shun(sent.lane.road)
         self._land_back([sent, *(self._order.failed(sent) if keyed else ())])
         return []
