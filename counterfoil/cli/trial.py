@@ -18,8 +18,18 @@ def demo(operations: Operations = 2000, database: Database = None, brokers: Brok
     raise typer.Exit(part.run(operations=operations, database=database, brokers=brokers, as_json=json))
 
 
-def bench(json: AsJson = False) -> None:
+def bench(
+    json: AsJson = False,
+    only: Annotated[str, typer.Option(help="Some parts, with commas between them: enqueue,relay,worker,latency …")] = "",
+    operations: Annotated[int, typer.Option(min=1_000, max=1_000_000, help="The size of each backlog.")] = 40_000,
+) -> None:
     """Measure enqueue, relay, worker and latency on real parts (up to 10 minutes)."""
     from counterfoil import bench as part
+    from counterfoil.bench.sitting import wanted
 
-    raise typer.Exit(part.run(as_json=json))
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    try:
+        wanted(names)
+    except ValueError as error:  # ours: the names of the parts
+        raise typer.BadParameter(str(error), param_hint="--only") from None
+    raise typer.Exit(part.run(as_json=json, only=names, operations=operations))
