@@ -4,6 +4,7 @@ Real servers may be given: then a database of its own is made on that server, an
 """
 
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -43,7 +44,7 @@ def stage(database: str | None, brokers: str | None, seed: int) -> Iterator[Stag
     """All parts, with an empty ledger and its topics."""
     name = f"demo-{secrets.token_hex(4)}"
     with ExitStack() as parts:
-        folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-demo-", ignore_cleanup_errors=True)))
+        folder = parts.enter_context(_folder())
         for one in ("crm", "store"):
             (folder / one).mkdir()
         url = parts.enter_context(_database(database, name))
@@ -83,6 +84,14 @@ def _settings(ledger: str, database: str, brokers: str, *, embedded: bool) -> di
         "log_operations": "false",
     }
     return {f"COUNTERFOIL_{name.upper()}": value for name, value in chosen.items()}
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder that is gone at the end; after an error it stays, for its logs."""
+    folder = Path(tempfile.mkdtemp(prefix="counterfoil-demo-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
