@@ -56,8 +56,9 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
 
     def words(console: Console) -> None:
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for name in ("operation_id", "type", "state", "attempt", "due", "reason", "accepted"):
-            table.add_column(name, no_wrap=True)
+        table.add_column("operation_id", no_wrap=True, min_width=36)  # to be copied, however narrow the terminal
+        for name in ("type", "state", "attempt", "due", "reason", "accepted"):
+            table.add_column(name, overflow="fold")
         for line in found.lines:
             tries = f"{line.attempt} of {line.attempt + line.tries_left}"
             due = ago(now - line.due_at) if line.due_at else ""
