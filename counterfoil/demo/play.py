@@ -13,6 +13,7 @@ from uuid import UUID
 
 import orjson
 from rich.console import Console
+from sqlalchemy import Connection
 
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
@@ -24,10 +25,10 @@ from counterfoil.demo.processes import Died, Process
 from counterfoil.demo.stage import EMBEDDED, Stage, stage
 from counterfoil.demo.store import stored_entries
 from counterfoil.ledger.reading import Wanted, page
-from counterfoil.ledger.tallying import Tally, events_for, live_sessions, tally
+from counterfoil.ledger.tallying import Tally, events_for, live_sessions, running_by_worker, tally
 from counterfoil.sinks.journal import Fate
 
-POLL = 0.1  # seconds between two looks at the ledger
+POLL = 0.05  # seconds between two looks at the ledger
 START_WITHIN = 30.0  # seconds for relay and workers to be there
 PAGE = 5_000
 SETTLED = (State.SUCCEEDED, State.CONFIRMED, State.QUARANTINED, State.MANUAL_REVIEW, State.NOT_APPLICABLE)
@@ -104,7 +105,7 @@ def _until_there(parts: Stage, crew: list[Process]) -> None:
 def _watch(scene: Scene, parts: Stage, crew: list[Process], calling: Future[None], bar: screen.Bar) -> bool:
     """Kill a worker half way, and wait until nothing moves any more; False where the deadline came first."""
     deadline = time.monotonic() + scene.rest_within
-    victim = crew[-1]
+    victim: Process | None = None
     while time.monotonic() < deadline:
         for one in crew:
             one.must_run()
@@ -112,14 +113,34 @@ def _watch(scene: Scene, parts: Stage, crew: list[Process], calling: Future[None
             calling.result()  # a caller that failed ends the demo
         with parts.engine.connect() as connection:
             now = tally(connection)
-        settled = now.of(*SETTLED)
-        if not victim.killed and settled >= scene.operations // 2 and now.of(State.RUNNING):
-            victim.kill()
-        bar.shows("settled", settled, _note(now, killed=victim.killed))
+            settled = now.of(*SETTLED)
+            if victim is None and settled >= scene.operations // 2:
+                victim = _kill_a_busy_one(crew, connection)
+        bar.shows("settled", settled, _note(now, killed=victim is not None))
         if calling.done() and _rests(now):
-            return True
+            if victim is not None:
+                return True
+            victim = crew[-1]  # no look found an attempt in flight: then it leaves none open
+            victim.kill()
         _pause()
     return False
+
+
+def _kill_a_busy_one(crew: list[Process], connection: Connection) -> Process | None:
+    """SIGKILL to the worker with most attempts in flight; None while no worker has any, since none would be left open."""
+    busy = {one: held for one in crew if (held := _held(one, connection))}
+    for one in sorted(busy, key=lambda one: -busy[one]):
+        one.pause()  # so that it still holds them when it dies
+        if _held(one, connection):
+            one.kill()
+            return one
+        one.resume()
+    return None
+
+
+def _held(one: Process, connection: Connection) -> int:
+    names = running_by_worker(connection).items()
+    return sum(count for name, count in names if name.rpartition(":")[2] == str(one.pid))
 
 
 def _rests(now: Tally) -> bool:

@@ -42,6 +42,14 @@ class Process:
         if code is not None and not self.killed:
             raise Died(f"the {self.name} ended with exit code {code}: see {self.log}")
 
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """SIGKILL, as by the kernel when memory runs out."""
         self.killed = True

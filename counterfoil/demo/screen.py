@@ -71,10 +71,11 @@ def as_data(account: Account, more: dict[str, Any]) -> dict[str, Any]:
 def table(account: Account) -> Table:
     """By type and in all: accepted, by state, waiting for confirmation, and what the journals say."""
     states = [state.value for state in State if any(state.value in one.states for one in account.types.values())]
-    shown = Table(title="what the callers know, what the ledger says, what the CRM's and the store's own journals say")
-    shown.add_column("operation type")
-    for name in ("accepted", *states, "waiting for confirmation", "in a journal"):
-        shown.add_column(name, justify="right", overflow="fold")
+    shown = Table(title="the callers' own list, the ledger's states, and the journals of the CRM and the store")
+    shown.add_column("operation type", no_wrap=True)
+    names = [state.replace("_", "_\n", 1) for state in states]  # a long name is broken where it has a seam
+    for name in ("accepted", *names, "waiting for\nconfirmation", "in a\njournal"):
+        shown.add_column(name, justify="right", no_wrap=True)
     rows = {
         name: [one.accepted, *(one.states.get(state, 0) for state in states), one.waiting_for_confirmation, one.effects]
         for name, one in account.types.items()

@@ -49,6 +49,11 @@ def live_sessions(connection: Connection, role: str) -> int:
     return int(connection.execute(statements.live_sessions(role)).scalar_one())
 
 
+def running_by_worker(connection: Connection) -> dict[str, int]:
+    """How many attempts each worker holds, by the name of its session: "host:pid"."""
+    return dict(connection.execute(statements.running_by_session()).tuples().all())
+
+
 def events_for(connection: Connection, reason: str) -> int:
     """Events with that reason, over all operations."""
     return int(connection.execute(statements.events_for(reason)).scalar_one())

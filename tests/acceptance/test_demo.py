@@ -15,7 +15,9 @@ def test_the_demo_loses_nothing_and_doubles_nothing_although_a_worker_is_killed(
     assert told["rolled_back"] > 0
     assert told["rolled_back_yet_found"] == 0
     assert told["at_rest"] is True
-    assert told["exit_codes"] == {"relay": 0, "worker-1": 0, "worker-2": -9}
+    assert told["exit_codes"].pop("relay") == 0
+    assert sorted(told["exit_codes"].values()) == [-9, 0]
+    assert told["left_open"] > 0, "the worker that was killed held nothing"
     assert sum(told["crm_misbehaved"].values()) > 0
     assert told["repeats_answered"] > 0, "no uncertain attempt was sent again: doubled 0 would prove nothing"
     assert told["types"]["sync_customer"]["states"] == {"succeeded": 100}

@@ -33,5 +33,14 @@ def live_sessions(role: str) -> Select[Any]:
     )
 
 
+def running_by_session() -> Select[Any]:
+    return (
+        select(worker.c.name, func.count())
+        .join(state, state.c.session == worker.c.id)
+        .where(state.c.state == "running")
+        .group_by(worker.c.name)
+    )
+
+
 def events_for(reason: str) -> Select[Any]:
     return select(func.count()).select_from(event).where(event.c.reason == reason)
