@@ -46,6 +46,7 @@ class EffectCommitted(Exception):
 def refuse_commit(connection: Connection) -> None:
     """For the engine's `commit` event: an effect must not commit, or its outcome would not be in the same transaction."""
     if connection.info.get(LENT):
+        connection.connection.rollback()  # SQLAlchemy takes it for committed from here on, and would not roll back itself
         raise EffectCommitted
 
 

@@ -41,6 +41,16 @@ def group_of(ledger: str) -> str:
     return f"{ledger}.workers"
 
 
+def watching_consumer(ledger: str, brokers: str, kafka: Mapping[str, str]) -> Consumer:
+    """For questions about topics and offsets; it never subscribes.
+
+    A client of its own, because a call from another thread waits until `consume` is left, which in a loop may be never.
+    """
+    must = {"bootstrap.servers": brokers, "group.id": group_of(ledger), "client.id": "counterfoil-worker-watch"}
+    never = {"enable.auto.commit": False, "allow.auto.create.topics": False}
+    return Consumer({"reconnect.backoff.max.ms": 2_000, **kafka, **never, **must}, logger=library_logger("librdkafka"))
+
+
 def command_consumer(
     ledger: str,
     brokers: str,

@@ -1,7 +1,7 @@
 """Watches a worker from inside: the broker answers, every partition gets on, and not too many calls are lost.
 
 A worker that finds itself useless says so and leaves, so that whoever supervises it can start another (L6, D28, D32, D34).
-It blocks its thread and never touches a record.
+It blocks its thread, has a client of its own and never touches a record.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from counterfoil.streams.admitting import Admitting, Desk
 from counterfoil.streams.in_hand import InHand
 from counterfoil.streams.in_ledger import InLedgerWork, refuse_commit
 from counterfoil.streams.ingest import Ingest
-from counterfoil.streams.kafka_consumer import command_consumer
+from counterfoil.streams.kafka_consumer import command_consumer, watching_consumer
 from counterfoil.streams.lane import InLedgerLane, Lane, Means, OutsideLane
 from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
@@ -139,7 +139,7 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
     in_hand = InHand(most=2 * settings.batch)
     acknowledgements = Acknowledgements(topics)
     by_topic = {topic: next(each for each in types if each.name == name) for topic, (name, _) in topics.items()}
-    ingest, consumer, broker = _consuming(settings, ledger, topics, in_hand, acknowledgements)
+    ingest, watcher, broker = _consuming(settings, ledger, topics, in_hand, acknowledgements)
     lease = Lease(calls, f"{socket.gethostname()}:{os.getpid()}", settings.lease, _capable(types))
     writer = writer_of(ledger)
     desk = Desk(calls, writer, lease, in_hand, settings.hold_for, settings.review_within)
@@ -161,7 +161,7 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
             Pace(settings.due_batch, settings.lease, settings.resend_after),
         ),
         broker=broker,
-        progress=ProgressWatch(consumer, in_hand, Patience({topic: each.patience for topic, each in by_topic.items()})),
+        progress=ProgressWatch(watcher, in_hand, Patience({topic: each.patience for topic, each in by_topic.items()})),
         ledger_pool=pool,
         ending=ending,
         grace=settings.shutdown_grace.total_seconds(),
@@ -187,7 +187,7 @@ def _consuming(
     in_hand: InHand,
     acknowledgements: Acknowledgements,
 ) -> tuple[Ingest, Consumer, BrokerWatch]:
-    """The consumer with those who use it; its callbacks find them by name, since it is made first."""
+    """The consumer with those who use it; its callbacks find them by name, since it is made first. And one that only asks."""
     made: dict[str, Any] = {}
 
     def on_commit(error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
@@ -207,8 +207,9 @@ def _consuming(
     )
     pace = (settings.batch, settings.consume_wait.total_seconds(), settings.shutdown_grace.total_seconds())
     ingest = made["ingest"] = Ingest(consumer, topics, in_hand, acknowledgements, pace)
-    broker = made["broker"] = BrokerWatch(consumer, next(iter(topics)), settings.stop_after.total_seconds())
-    return ingest, consumer, broker
+    watcher = watching_consumer(ledger.name, settings.brokers, settings.kafka)
+    broker = made["broker"] = BrokerWatch(watcher, next(iter(topics)), settings.stop_after.total_seconds())
+    return ingest, watcher, broker
 
 
 # -- Faust

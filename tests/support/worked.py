@@ -102,8 +102,8 @@ def _log_one(connection: Connection, stock: Stock, attempt: Attempt) -> None:
 
 def _push(stock: Stock, attempt: Attempt) -> Receipt:
     _misbehave(stock.sku)
-    if stock.sku.startswith("deaf"):
-        time.sleep(60)
+    if stock.sku.startswith(("deaf", "late")):
+        time.sleep(60 if stock.sku.startswith("deaf") else 5.5)  # past the time-out that it was handed
     return FakeClient(os.environ[SINK_URL]).append(stock.sku, {"on_hand": stock.on_hand}, attempt)
 
 
@@ -180,7 +180,7 @@ class Works:
                 connection.execute(text(statement))
 
     def relay(self) -> Started:
-        relay = self.line.start("relay", "--json", **{**QUICK, "shutdown_grace": "3s"})
+        relay = self.line.start("relay", "--json", failpoints="", environment=None, **{**QUICK, "shutdown_grace": "3s"})
         relay.printed('"lease_taken"')
         return relay
 
@@ -245,13 +245,16 @@ class Works:
             for row in self.ledger.rows(query, type=operation_type.name)
         ]
 
-    def send(self, topic: str, records: Sequence[tuple[bytes | None, bytes | None, Command | None]], **places: int) -> None:
+    def send(self, topic: str, records: Sequence[tuple[bytes | None, bytes | None, Command | None]]) -> None:
         """Put records on a topic, past the relay."""
         producer = Producer({"bootstrap.servers": self.topics.bootstrap, "message.max.bytes": 40_000_000})
         for key, value, command in records:
-            headers = command_headers(source(self.ledger.name), command) if command else None
-            producer.produce(topic, value, key, headers=headers, **places)
+            producer.produce(topic, value, key, headers=self.headers(command) if command else None)
         assert producer.flush(30) == 0
+
+    def headers(self, command: Command) -> list[tuple[str, str | bytes | None]]:
+        """As the relay would make them."""
+        return [*command_headers(source(self.ledger.name), command)]
 
     def raw(self) -> list[dict[str, Any]]:
         return self.ledger.rows("SELECT * FROM counterfoil.raw_record ORDER BY topic, partition, record_offset")

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from counterfoil.core.effect import Effect
 from counterfoil.core.sink import Limits
 from counterfoil.streams.in_hand import LONGEST_TAIL, MOST_BYTES, Finished, InHand
 from counterfoil.streams.record import Record
@@ -158,8 +159,9 @@ def test_slots_are_bounded_by_process_sink_and_threads() -> None:
     assert slots.free(types[push.name]) == 0
     assert slots.free(types[push_async.name]) == 7
     narrow = Slots(total=100, threads=100)
-    sink = types[push.name].effect.sink  # type: ignore[union-attr]
-    limited = replace(types[push.name], effect=replace(types[push.name].effect, sink=replace(sink, limits=Limits(concurrency=3))))
+    effect = types[push.name].effect
+    assert isinstance(effect, Effect)
+    limited = replace(types[push.name], effect=replace(effect, sink=replace(effect.sink, limits=Limits(concurrency=3))))
     assert narrow.free(limited) == 3, "sink"
 
 
