@@ -79,7 +79,7 @@ def _perform(scene: Scene, parts: Stage) -> tuple[Account, dict[str, Any]]:
             _until_there(parts, crew)
             calling = pool.submit(call_all, parts.engine, scene.operations, scene.seed, history)
             at_rest = _watch(scene, parts, crew, calling, bar)
-        codes = {one.name: one.stop() for one in crew}
+        codes = {one.name: one.stop() for one in reversed(crew)}
     finally:
         for one in crew:
             one.stop()
@@ -130,7 +130,8 @@ def _kill_a_busy_one(crew: list[Process], connection: Connection) -> Process | N
     """SIGKILL to the worker with most attempts in flight; None while no worker has any, since none would be left open."""
     busy = {one: held for one in crew if (held := _held(one, connection))}
     for one in sorted(busy, key=lambda one: -busy[one]):
-        one.pause()  # so that it still holds them when it dies
+        one.pause()  # so that it still holds them when it dies,
+        _pause()  # once the database has finished the commit that it may have been sending
         if _held(one, connection):
             one.kill()
             return one

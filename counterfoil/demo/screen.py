@@ -12,6 +12,7 @@ from counterfoil.core.states import State
 from counterfoil.demo.account import Account
 
 EMBEDDED = "brokers = embedded: librdkafka's mock cluster, which cannot show topic settings and cannot compact; not a real Kafka"
+WIDEST_TABLE = 120  #: columns; a narrower screen would cut figures off
 BEHAVIOURS = {
     "error_applied": "500 after applying",
     "answer_lost": "cut after applying",
@@ -90,7 +91,7 @@ def table(account: Account) -> Table:
 def tell(account: Account, more: dict[str, Any]) -> None:
     """The account in words; the last two lines are `lost n` and `doubled n`."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(table(account))
+    Console(highlight=False, width=max(console.width, WIDEST_TABLE)).print(table(account))
     met = ", ".join(f"{account.behaviours.get(name, 0)} × {words}" for name, words in BEHAVIOURS.items())
     console.print(f"the CRM misbehaved: {met}; it answered {more['repeats_answered']} repeats of a key with its first result")
     console.print(
