@@ -43,7 +43,7 @@ def _commands(works: Works) -> str:
 
 def _ended(works: Works, records: int) -> None:
     """Everything below the end is committed."""
-    eventually(lambda: works.committed(in_batches) == records, within=40, what=f"commit of {records} records")
+    eventually(lambda: works.committed(in_batches) == records, within=60, what=f"commit of {records} records")
 
 
 def test_poison_is_kept_raw_with_its_dead_letter_before_its_offset_is_passed_and_the_rest_is_processed(works: Works) -> None:

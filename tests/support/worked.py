@@ -163,6 +163,18 @@ QUICK = {
 }
 
 
+#: Why a test that waits in vain does so: what is not at its end, and where it stands between ledger, outbox and topic.
+UNSETTLED = """
+SELECT o.type, s.state, s.attempt, s.reason, s.record_road, s.record_partition, s.record_offset,
+    s.due_at - counterfoil.ledger_time() AS due, s.sent_at - counterfoil.ledger_time() AS sent,
+    (SELECT count(*) FROM counterfoil.outbox b WHERE b.number = s.number) AS in_outbox,
+    (SELECT string_agg(concat(p.kind, ' ', p.partition, '/', p.record_offset), ', ') FROM counterfoil.published p
+        WHERE p.number = s.number) AS published
+FROM counterfoil.state s JOIN counterfoil.operation o USING (number)
+WHERE s.state IN ('queued', 'running', 'retry_wait') ORDER BY s.number LIMIT 5
+"""
+
+
 @dataclass
 class Works:
     """The workers and the relay of one test, and what the ledger says."""
@@ -204,7 +216,7 @@ class Works:
             JOIN counterfoil.state s USING (number) WHERE o.type = :type ORDER BY o.number"""
         return self.ledger.rows(query, type=operation_type.name)
 
-    def settled(self, operation_type: OperationType[Stock], within: float = 40, **states: int) -> None:
+    def settled(self, operation_type: OperationType[Stock], within: float = 60, **states: int) -> None:
         """Wait until the operations of the type are in these states."""
         seen: list[Counter[str]] = []
 
@@ -215,7 +227,8 @@ class Works:
         try:
             eventually(there, within=within, what=operation_type.name)
         except AssertionError:
-            raise AssertionError(f"{operation_type.name}: {dict(seen[0])} instead of {states} after {within:g} s") from None
+            told = "\n".join(str(row) for row in self.ledger.rows(UNSETTLED))
+            raise AssertionError(f"{operation_type.name}: {dict(seen[0])} instead of {states} in {within:g} s\n{told}") from None
 
     def kinds(self, kind: str) -> int:
         """How many events of the kind there are."""
