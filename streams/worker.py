@@ -74,7 +74,7 @@ def run(settings: Settings, operations: Operations | None = None) -> int:
     calls = LedgerCalls(engine, settings.stop_after.total_seconds())
     ending = Ending()
     limit = settings.shutdown_grace.total_seconds() + LEAVE_WITHIN + 5.0
-    watchdog = Watchdog(lambda: ending.asked or calls.gone(), UNREACHABLE, grace=limit)
+    watchdog = Watchdog(lambda: ending.asked or ending.begun or calls.gone(), UNREACHABLE, grace=limit)
     watchdog.start()
     before = signal.signal(signal.SIGTERM, _end_at_once)
     thresholds = gc.get_threshold()

@@ -41,6 +41,7 @@ class Ending:
 
     code: int = 0
     asked: bool = False
+    begun: bool = False  #: whoever asked, the end has begun and must not take for ever
 
     def ask(self, code: int) -> None:
         """End with this code; the first one counts. SIGTERM to ourselves is the one way by which Faust ends a process."""
@@ -142,6 +143,7 @@ class Life(mode.Service):
 
     async def on_stop(self) -> None:
         parts = self.parts
+        parts.ending.begun = True
         log(LogEvent.STOPPING, worker=parts.lease.session)
         for lane in parts.lanes.values():
             lane.stop()
