@@ -113,9 +113,8 @@ class Settings(BaseSettings):
     brokers: Annotated[str, Field(min_length=1), BeforeValidator(_brokers)]  #: "host:port,host:port"
     embedded: bool = False  #: the brokers are librdkafka's mock cluster (demo): topic settings cannot be seen, nothing compacts
     kafka: Annotated[Table, Field(repr=False)] = {}  #: further client properties by librdkafka's names (sasl.*, ssl.*)
-    registry: Annotated[str | None, Field(repr=False)] = (
-        None  #: URL of the schema registry; running processes never ask it, ids come from registry.lock
-    )
+    registry: Annotated[str | None, Field(repr=False)] = None
+    #: URL of the schema registry; running processes never ask it, ids come from registry.lock.
     registry_lock: Path | None = None  #: None: the nearest registry.lock above each contract
     database_pool: Whole = 4  #: connections that one process keeps
 
