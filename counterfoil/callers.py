@@ -4,7 +4,6 @@ On the caller's own connection, in the caller's own transaction; nothing here co
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +11,13 @@ from sqlalchemy import Connection, text
 
 from counterfoil.core import decisions
 from counterfoil.core.decisions import Answered, Ask, Move, TooLate
-from counterfoil.core.effect import DoneElsewhere
-from counterfoil.core.errors import Outcome, Permanent, Refused, Temporary
+from counterfoil.core.errors import Outcome, Refused
 from counterfoil.core.identity import result_key
+from counterfoil.core.meaning import meaning
 from counterfoil.core.operation_type import OperationType
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import OperationId, Receipt
-from counterfoil.core.standing import Rules
 from counterfoil.core.status import Cancelled, Recorded, Status
 from counterfoil.enqueue import Caller, check_text, connection_of
 from counterfoil.ledger import standing
@@ -28,9 +26,7 @@ from counterfoil.ledger.moves import Decided, Noted, lock
 from counterfoil.ledger.names import ledger_of
 from counterfoil.ledger.settlement import evidence
 from counterfoil.reporting import writer_of
-from counterfoil.settings import load_operations, read_settings
-
-_NO_TIME = timedelta(0)
+from counterfoil.settings import Settings, load_operations, read_settings
 
 
 def status(caller: Caller, operation_id: OperationId) -> Status:
@@ -80,9 +76,10 @@ def record_outcome(
     number = _number_of(connection, operation_id)
     locked = lock(connection, [number])
     stands, facts = locked.standings[number], locked.facts[number]
-    declared = _declared(facts.type)
+    settings = read_settings()
+    declared = _declared(settings, facts.type)
     answered = _answered(declared, stands.attempt if attempt is None else attempt, answer)
-    rules = Rules.of(declared, send_grace=_NO_TIME, in_ledger_time=_NO_TIME)
+    rules = settings.rules_of(declared)
     sampled = decisions.is_sampled(facts.operation_id, rules.share)
     decided = decisions.record_outcome(rules, stands, answered, sampled=sampled)
     writer = writer_of(ledger_of(connection))
@@ -102,9 +99,9 @@ def _number_of(connection: Connection, operation_id: OperationId) -> int:
     return number
 
 
-def _declared(name: str) -> OperationType[Any]:
+def _declared(settings: Settings, name: str) -> OperationType[Any]:
     """The declaration of a type, from the operations that the settings name."""
-    found = load_operations(read_settings().operations).find(name)
+    found = load_operations(settings.operations).find(name)
     if found is None:
         raise Refused(Reason.UNKNOWN_TYPE, subject=name)
     return found
@@ -113,14 +110,9 @@ def _declared(name: str) -> OperationType[Any]:
 def _answered(declared: OperationType[Any], attempt: int, answer: Receipt | Outcome) -> Answered:
     if isinstance(answer, Receipt):
         return Answered(attempt, AttemptOutcome.DONE, Reason.RECEIPT.value, answer)
-    if isinstance(answer, Temporary):
-        return Answered(attempt, AttemptOutcome.TEMPORARY, Reason.TEMPORARY_FAILURE.value, retry_after=answer.retry_after)
-    if isinstance(answer, Permanent):
-        codes = declared.effect.codes if isinstance(declared.effect, DoneElsewhere) else declared.effect.errors.codes
-        reason = answer.code if answer.code in codes else Reason.PERMANENT_FAILURE.value
-        return Answered(attempt, AttemptOutcome.PERMANENT, reason)
     if isinstance(answer, Outcome):
-        return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.UNCERTAIN_ANSWER.value)
+        outcome, reason, retry_after = meaning(declared.effect.errors, answer)
+        return Answered(attempt, outcome, reason, retry_after=retry_after)
     raise Refused(Reason.WRONG_ANSWER, subject=declared.name)
 
 

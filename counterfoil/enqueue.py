@@ -213,7 +213,7 @@ def _common(type: OperationType[Any], not_before: datetime | None, correlation_i
 
 
 def _first(type: OperationType[Any]) -> First:  # noqa: A002
-    rules = Rules.of(type, send_grace=_NO_TIME, in_ledger_time=_NO_TIME)
+    rules = Rules.of(type, send_grace=_NO_TIME, in_ledger_time=_NO_TIME, review_within=_NO_TIME)
     return decisions.first_due(rules, resend_after=RESEND_AFTER)
 
 

@@ -21,9 +21,10 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from counterfoil.core.errors import CounterfoilError, DeclarationError
+from counterfoil.core.standing import Rules
 
 if TYPE_CHECKING:
-    from counterfoil.core.operation_type import Operations
+    from counterfoil.core.operation_type import Operations, OperationType
 
 DEFAULT_FILE = "counterfoil.toml"
 FILE_VARIABLE = "COUNTERFOIL_FILE"
@@ -185,6 +186,12 @@ class Settings(BaseSettings):
         if self.published_kept < timedelta(days=1):
             raise ValueError("published_kept is at least one day, the size of its partitions")
         return self
+
+    def rules_of(self, declared: "OperationType[Any]") -> Rules:
+        """What a declaration means here: the same for every process, or they would differ in when a repeat is harmless."""
+        return Rules.of(
+            declared, send_grace=self.send_grace, in_ledger_time=self.in_ledger_time, review_within=self.review_within
+        )
 
     def __repr_args__(self) -> Any:
         return [(name, "withheld" if name in self.withheld else getattr(self, name)) for name in type(self).model_fields]

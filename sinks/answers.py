@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from counterfoil.core.errors import Outcome, Permanent, Temporary, Uncertain
 
 #: The longest Retry-After that is believed.
-LONGEST_RETRY_AFTER = timedelta(hours=24)
+LONGEST_ASKED_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ def retry_after(value: str | None, date: str | None = None) -> timedelta | None:
         return None
     if value.isascii() and value.isdigit():
         # Sixty digits are a number too; anything long is the longest.
-        wait = timedelta(seconds=int(value)) if len(value) <= 6 else LONGEST_RETRY_AFTER
+        wait = timedelta(seconds=int(value)) if len(value) <= 6 else LONGEST_ASKED_FOR
     else:
         until, now = _instant(value), _instant(date)
         if until is None or now is None:
             return None
         wait = until - now
-    return min(wait, LONGEST_RETRY_AFTER) if wait > timedelta(0) else None
+    return min(wait, LONGEST_ASKED_FOR) if wait > timedelta(0) else None
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -6,11 +6,10 @@ receipt. For effects in the ledger's own transaction core makes temporary of unc
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from counterfoil.core.decisions import Answered
-from counterfoil.core.errors import Permanent, Temporary, Uncertain
+from counterfoil.core.errors import Uncertain
 from counterfoil.core.failures import Errors
+from counterfoil.core.meaning import meaning
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Receipt
@@ -44,20 +43,10 @@ def timed_out(attempt: int, revision: int) -> Answered:
 
 def raised(errors: Errors, attempt: int, revision: int, error: BaseException) -> Answered:
     """An effect raised."""
-    outcome, reason, retry_after = _sorted(errors, error)
+    outcome, reason, retry_after = meaning(errors, errors.sort(error))
+    if outcome is AttemptOutcome.UNCERTAIN:
+        reason = _doubt(error).value
     return Answered(attempt, outcome, reason, retry_after=retry_after, revision=revision)
-
-
-def _sorted(errors: Errors, error: BaseException) -> tuple[AttemptOutcome, str, timedelta | None]:
-    sorted_as = errors.sort(error)
-    if isinstance(sorted_as, Temporary):
-        wish = getattr(sorted_as, "retry_after", None)
-        return AttemptOutcome.TEMPORARY, Reason.TEMPORARY_FAILURE.value, wish if isinstance(wish, timedelta) else None
-    if isinstance(sorted_as, Permanent):
-        code = getattr(sorted_as, "code", None)
-        known = isinstance(code, str) and errors.knows(code)
-        return AttemptOutcome.PERMANENT, code if known and code else Reason.PERMANENT_FAILURE.value, None
-    return AttemptOutcome.UNCERTAIN, _doubt(error).value, None
 
 
 def _doubt(error: BaseException) -> Reason:

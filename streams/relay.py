@@ -19,7 +19,6 @@ from sqlalchemy import Connection, Engine, exc
 
 from counterfoil.core.events import LogEvent
 from counterfoil.core.operation_type import Operations
-from counterfoil.core.standing import Rules
 from counterfoil.ledger.engine import in_transaction, ledger_engine
 from counterfoil.ledger.names import Ledger, ledger_of
 from counterfoil.ledger.partitions import drop_published, make_ahead
@@ -150,15 +149,7 @@ def _assembled(process: _Process, operations: Operations, ledger: Ledger) -> tup
     sending = Sending(
         settings.brokers, settings.kafka, settings.relay_delivery_timeout, settings.topic_message_bytes + 2 * HEADROOM
     )
-    rules = {
-        one.name: Rules.of(
-            one,
-            send_grace=settings.send_grace,
-            in_ledger_time=settings.in_ledger_time,
-            review_within=settings.review_within,
-        )
-        for one in operations.types
-    }
+    rules = {one.name: settings.rules_of(one) for one in operations.types}
     roads = Roads(ledger.name, verified=not settings.embedded)
     shards = Shards(name, Terms(settings.relay_lease, settings.relay_delivery_timeout))
     relay = Relay(

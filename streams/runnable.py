@@ -5,8 +5,8 @@ A type whose order needs the entity to be held is refused by name at the start, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,8 @@ class RunnableType:
 
 def runnable_types(
     operations: Iterable[OperationType[Any]],
+    rules_of: Callable[[OperationType[Any]], Rules],
     *,
-    send_grace: timedelta,
-    in_ledger_time: timedelta,
     progress_within: timedelta,
     batch: int,
     lock: Path | None,
@@ -69,7 +68,7 @@ def runnable_types(
         RunnableType(
             name=each.name,
             effect=effect,
-            rules=(rules := _rules(each, send_grace, in_ledger_time)),
+            rules=(rules := rules_of(each)),
             contract=contract_of(each, lock),
             places=_places(effect, batch),
             patience=patience(progress_within.total_seconds(), rules.timeout.total_seconds()),
@@ -82,12 +81,6 @@ def runnable_types(
 def topics_of(ledger: str, types: Iterable[RunnableType]) -> Mapping[str, tuple[str, str]]:
     """The topics that carry the commands of these types, each with its type and road."""
     return {f"{ledger}.{each.name}.{road}": (each.name, road) for each in types for road in ROADS}
-
-
-def _rules(operation_type: OperationType[Any], send_grace: timedelta, in_ledger_time: timedelta) -> Rules:
-    """The type's rules; an attempt outside may wait `send_grace` for its turn and then still has its whole time-out."""
-    rules = Rules.of(operation_type, send_grace=send_grace, in_ledger_time=in_ledger_time)
-    return rules if rules.in_ledger else replace(rules, timeout=rules.timeout + send_grace)
 
 
 def _places(effect: Effect[Any] | InLedger[Any] | InLedgerBatch[Any], batch: int) -> int:

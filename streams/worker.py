@@ -111,8 +111,7 @@ def _types(settings: Settings, declared: Operations) -> list[RunnableType]:
     try:
         types = runnable_types(
             declared,
-            send_grace=settings.send_grace,
-            in_ledger_time=settings.in_ledger_time,
+            settings.rules_of,
             progress_within=settings.progress_within,
             batch=settings.batch,
             lock=settings.registry_lock,

@@ -109,6 +109,11 @@ class DoneElsewhere(Declared):
         checks.a_duration("DoneElsewhere", "outcome_within", self.outcome_within, above_zero=True)
         checks.codes("DoneElsewhere", self.codes)
 
+    @property
+    def errors(self) -> Errors:
+        """What the program that acts may record: its codes, and no exceptions."""
+        return Errors(codes=self.codes)
+
 
 def _check_outcomes(subject: str, errors: object, retry: object) -> None:
     checks.instance(subject, "errors", errors, Errors, "Errors(...)")

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 CODE = re.compile(r"[a-z][a-z0-9_]{0,62}")  # a reason code is a label and a column: short, and never free text
-LONGEST_RETRY_AFTER = timedelta(days=366)  # a sink's own "Retry-After: 99999999999" must not overflow a due time
+LARGEST_RETRY_AFTER = timedelta(days=366)  # a sink's own "Retry-After: 99999999999" must not overflow a due time
 
 
 class CounterfoilError(Exception):
@@ -104,7 +104,7 @@ class Temporary(Outcome):
     def __init__(self, retry_after: timedelta | None = None) -> None:
         super().__init__(retry_after)
         if retry_after is not None:
-            retry_after = None if retry_after < timedelta(0) else min(retry_after, LONGEST_RETRY_AFTER)
+            retry_after = None if retry_after < timedelta(0) else min(retry_after, LARGEST_RETRY_AFTER)
         self.retry_after = retry_after
 
     def __str__(self) -> str:

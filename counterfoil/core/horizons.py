@@ -4,41 +4,36 @@ Reads declarations only. The longest road is taken: every try waits its full tim
 """
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from counterfoil.core.effect import Effect
 from counterfoil.core.operation_type import OperationType
-from counterfoil.core.records import FOREVER
-from counterfoil.core.sink import ByKey
+from counterfoil.core.standing import Rules
 
-__all__ = ["landing", "longest_tries", "outlasts"]
+__all__ = ["longest_tries", "outlasts"]
 
-
-def landing(effect: Effect[Any], send_grace: timedelta) -> timedelta:
-    """From an admission until nothing of that attempt can reach the sink any more."""
-    return effect.timeout + send_grace + effect.sink.request_life
+_UNUSED: Final = timedelta(0)  # a key's horizon depends neither on the ledger's run time nor on people's
 
 
-def longest_tries(effect: Effect[Any]) -> timedelta:
-    """From the first admission to the last, when every try ends at its time-out and every wait is the longest."""
+def longest_tries(rules: Rules) -> timedelta:
+    """From the first admission to the last, when every try takes its maximum run time and every wait is the longest."""
     waits = timedelta(0)
-    wait = effect.retry.backoff.first
-    for _ in range(effect.retry.max_tries - 1):
-        waits += wait + effect.timeout
-        wait = min(wait * 2, effect.retry.backoff.cap)
+    wait = rules.first
+    for _ in range(rules.max_tries - 1):
+        waits += wait + rules.timeout
+        wait = min(wait * 2, rules.cap)
     return waits
 
 
 def outlasts(of: OperationType[Any], send_grace: timedelta) -> str | None:
     """What outlasts the key horizon, in words; None where nothing does or the sink has no horizon."""
-    effect = of.effect
-    if not isinstance(effect, Effect) or not isinstance(effect.sink.idempotency, ByKey):
+    if not isinstance(of.effect, Effect):
         return None
-    horizon = effect.sink.idempotency.horizon
-    if horizon == FOREVER:
+    rules = Rules.of(of, send_grace=send_grace, in_ledger_time=_UNUSED, review_within=_UNUSED)
+    if rules.horizon is None:
         return None
-    if landing(effect, send_grace) >= horizon:
+    if rules.landing >= rules.horizon:
         return "one attempt outlasts the key horizon"
-    if longest_tries(effect) + landing(effect, send_grace) >= horizon:
+    if longest_tries(rules) + rules.landing >= rules.horizon:
         return "tries outlast the key horizon"
     return None

@@ -79,7 +79,7 @@ class Rules:
     request_life: timedelta
     read_lag: timedelta
     send_grace: timedelta
-    timeout: timedelta  #: an attempt's maximum run time
+    timeout: timedelta  #: an attempt's maximum run time; outside: its time-out and `send_grace` to wait for its turn
     window: timedelta
     deadline: timedelta
     first: timedelta
@@ -97,9 +97,12 @@ class Rules:
         *,
         send_grace: timedelta,
         in_ledger_time: timedelta,
-        review_within: timedelta = REVIEW_WITHIN,
+        review_within: timedelta,
     ) -> Rules:
-        """Compile a declaration. `in_ledger_time` is the maximum run time of an effect in the ledger's own database."""
+        """Compile a declaration. `in_ledger_time` is the maximum run time of an effect in the ledger's own database.
+
+        An effect outside may wait `send_grace` for its turn and then still has its whole time-out.
+        """
         effect = operation_type.effect
         in_ledger = isinstance(effect, (InLedger, InLedgerBatch))
         sink = effect.sink if isinstance(effect, (Effect, DoneElsewhere)) else None
@@ -120,7 +123,7 @@ class Rules:
             request_life=sink.request_life if sink is not None else _NONE,
             read_lag=sink.read_lag if sink is not None else _NONE,
             send_grace=send_grace,
-            timeout=effect.timeout if isinstance(effect, Effect) else in_ledger_time if in_ledger else _NONE,
+            timeout=effect.timeout + send_grace if isinstance(effect, Effect) else in_ledger_time if in_ledger else _NONE,
             window=confirm.window,
             deadline=confirm.deadline,
             first=retry.backoff.first,
@@ -141,6 +144,11 @@ class Rules:
     def absence_wait(self) -> timedelta:
         """How long after the end of an attempt's run time "absent" is not yet "missing"."""
         return self.send_grace + self.request_life + self.read_lag
+
+    @property
+    def resendable(self) -> bool:
+        """Whether what nobody can probe may be repeated under its key, tries and horizon apart; never where money moves."""
+        return self.keyed and not (self.has_probe or self.money or self.done_elsewhere or self.in_ledger)
 
     def same_key(self, standing: Standing) -> bool:
         """Whether every doubtful attempt bore the key that the next one bears: keys only rise, so the first one tells."""

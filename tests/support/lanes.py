@@ -34,6 +34,7 @@ from counterfoil.streams.runnable import runnable_types, topics_of
 from counterfoil.streams.slots import Slots
 from counterfoil.streams.threads import Threads
 from tests.support.ledgers import Bed
+from tests.support.stock import rules_of
 from tests.support.waiting import eventually
 
 
@@ -91,8 +92,7 @@ def cut_line(ledger: Bed, operation_type: OperationType[Any], proxy: FaultProxy)
     event.listen(engine, "commit", refuse_commit)
     [type_] = runnable_types(
         Operations(operation_type),
-        send_grace=timedelta(seconds=5),
-        in_ledger_time=timedelta(seconds=60),
+        rules_of,
         progress_within=timedelta(seconds=120),
         batch=100,
         lock=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
@@ -11,7 +12,7 @@ from counterfoil import OperationType, Unordered
 from counterfoil.core.decisions import Answered, Kept, Move
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.records import Receipt
-from counterfoil.core.standing import Rules
+from counterfoil.core.standing import REVIEW_WITHIN, Rules
 from counterfoil.ledger import admission, sessions, settlement
 from counterfoil.ledger.admission import Admission, Candidate
 from counterfoil.ledger.engine import in_transaction
@@ -26,9 +27,10 @@ upsert_projection: OperationType[Stock] = replace(by_version, order=Unordered[St
 STOCK_VIEW = "CREATE TABLE IF NOT EXISTS stock_view (sku text PRIMARY KEY, version bigint NOT NULL, on_hand bigint NOT NULL)"
 
 
-def rules_of(operation_type: OperationType[Stock] = upsert_projection) -> Rules:
+def rules_of(operation_type: OperationType[Any] = upsert_projection) -> Rules:
     """The type's rules with a send grace of 5 s and a run time of 60 s."""
-    return Rules.of(operation_type, send_grace=timedelta(seconds=5), in_ledger_time=timedelta(seconds=60))
+    times = {"send_grace": timedelta(seconds=5), "in_ledger_time": timedelta(seconds=60), "review_within": REVIEW_WITHIN}
+    return Rules.of(operation_type, **times)
 
 
 class Hand:

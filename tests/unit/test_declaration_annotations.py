@@ -44,6 +44,7 @@ from counterfoil import (
 )
 from counterfoil.core.annotations import misfits
 from counterfoil.core.horizons import outlasts
+from counterfoil.core.standing import Rules
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -294,12 +295,12 @@ def outlasting(horizon: timedelta, retry: Retry) -> str | None:
 
 
 def test_tries_that_outlast_the_key_horizon_are_a_mistake() -> None:
-    # Three tries: 20 s + 2 s + 20 s + 4 s until the last is admitted, and 55 s until it can land no more.
+    # Three tries, each 20 s and 5 s for its turn: 25 s + 2 s + 25 s + 4 s until the last is admitted; 60 s more to land.
     retry = Retry(3, Backoff(seconds(2), cap=minutes(1)))
-    assert outlasting(seconds(101), retry) == "tries outlast the key horizon"
-    assert outlasting(seconds(102), retry) is None
-    assert outlasting(seconds(55), Retry(1)) == "one attempt outlasts the key horizon"
-    assert outlasting(seconds(56), Retry(1)) is None
+    assert outlasting(seconds(116), retry) == "tries outlast the key horizon"
+    assert outlasting(seconds(117), retry) is None
+    assert outlasting(seconds(60), Retry(1)) == "one attempt outlasts the key horizon"
+    assert outlasting(seconds(61), Retry(1)) is None
     assert outlasting(FOREVER, Retry(1_000)) is None
 
 
@@ -307,3 +308,13 @@ def test_a_type_without_a_key_has_no_horizon_to_outlast() -> None:
     raw = Sink("raw", NotAtAll(), request_life=seconds(30), read_lag=seconds(0))
     assert outlasts(declare(effect=Effect[Any](push, raw, timeout=hours(9))), seconds(5)) is None
     assert outlasts(declare(effect=InLedger(write)), seconds(5)) is None
+
+
+def test_the_check_and_the_processes_reckon_with_the_same_margin() -> None:
+    """S10: what `check` lets through may be sent again until a request sent then could outlive the key."""
+    sink = Sink("crm", ByKey(seconds(61)), request_life=seconds(30), read_lag=seconds(0))
+    declared = declare(effect=Effect[Any](push, sink, timeout=seconds(20), retry=Retry(1)))
+    rules = Rules.of(declared, send_grace=seconds(5), in_ledger_time=minutes(1), review_within=hours(72))
+    assert outlasts(declared, seconds(5)) is None
+    assert rules.horizon is not None
+    assert timedelta(0) < rules.horizon - rules.landing <= seconds(1)

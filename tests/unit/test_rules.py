@@ -82,14 +82,18 @@ def rules(**changed: Any) -> Rules:
         "proof": Proof(expected, look_up, Confirm(share=0.5, window=minutes(3))),
     }
     declared.update(changed)
-    return Rules.of(OperationType[Customer](**declared), send_grace=seconds(5), in_ledger_time=minutes(1))
+    return _compiled(OperationType[Customer](**declared))
+
+
+def _compiled(declared: OperationType[Customer]) -> Rules:
+    return Rules.of(declared, send_grace=seconds(5), in_ledger_time=minutes(1), review_within=hours(72))
 
 
 def test_an_outside_effect_carries_its_sinks_promises_and_its_proofs_times() -> None:
     """S10: the sink says what makes a repeat harmless, for how long and how late a request may land."""
     told = rules()
     assert (told.keyed, told.horizon, told.version_guard, told.has_probe) == (True, hours(24), False, True)
-    assert (told.landing, told.absence_wait) == (seconds(55), seconds(39))
+    assert (told.timeout, told.landing, told.absence_wait) == (seconds(25), seconds(60), seconds(39))
     assert (told.share, told.window, told.max_tries) == (0.5, minutes(3), 8)
     assert not told.receipt_confirms
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from counterfoil.core.effect import Effect
 from counterfoil.settings import Settings, SettingsError, duration, load_operations, read_settings, unknown_variables
+from examples.sync_customer import sync_customer
+from examples.upsert_projection import upsert_projection
 
 SECRET = "hunter2-cleartext"
 GOOD = {
@@ -45,6 +48,19 @@ def test_variables_alone_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = read_settings()
     assert (settings.ledger, settings.brokers, settings.registry) == ("books", "one:9092,two:9092", None)
     assert settings.lease == timedelta(seconds=30)
+
+
+def test_a_types_rules_are_compiled_with_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S10: relay, worker and callers ask here, so they agree."""
+    given(monkeypatch, SEND_GRACE="7s", IN_LEDGER_TIME="90s", REVIEW_WITHIN="3d")
+    rules, outside = read_settings().rules_of(upsert_projection), read_settings().rules_of(sync_customer)
+    assert (rules.send_grace, rules.timeout, rules.review_within) == (
+        timedelta(seconds=7),
+        timedelta(seconds=90),
+        timedelta(days=3),
+    )
+    assert isinstance(sync_customer.effect, Effect)
+    assert outside.timeout == sync_customer.effect.timeout + timedelta(seconds=7)
 
 
 def test_a_variable_wins_over_the_file_in_the_working_folder(monkeypatch: pytest.MonkeyPatch, alone: Path) -> None:

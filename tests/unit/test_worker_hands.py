@@ -16,6 +16,7 @@ from counterfoil.streams.record import Record
 from counterfoil.streams.runnable import RunnableType, TypesRefused, runnable_types, topics_of
 from counterfoil.streams.slots import Slots
 from counterfoil.streams.threads import Threads
+from tests.support.stock import rules_of
 from tests.support.waiting import eventually
 from tests.support.worked import OPERATIONS, ORDERED, in_batches, push, push_async
 
@@ -125,13 +126,12 @@ def test_a_commit_that_failed_is_offered_again() -> None:
 
 def _types(**changed: Any) -> dict[str, RunnableType]:
     given: dict[str, Any] = {
-        "send_grace": timedelta(seconds=5),
-        "in_ledger_time": timedelta(seconds=60),
         "progress_within": timedelta(seconds=120),
         "batch": 1000,
         "lock": None,
     }
-    return {each.name: each for each in runnable_types(changed.pop("operations", OPERATIONS), **{**given, **changed})}
+    types = runnable_types(changed.pop("operations", OPERATIONS), rules_of, **{**given, **changed})
+    return {each.name: each for each in types}
 
 
 def test_types_whose_order_holds_entities_are_refused_by_name() -> None:

@@ -134,8 +134,7 @@ def doubted(rules: Rules, standing: Standing, reason: str, *, now: datetime, jit
 
 def may_be_resent(rules: Rules, standing: Standing) -> bool:
     """Whether an uncertain attempt of a type without a probe may be repeated under its key, the horizon apart."""
-    allowed = rules.keyed and not rules.has_probe and not rules.money and not rules.done_elsewhere and not rules.in_ledger
-    return allowed and standing.tries_left > 0 and not standing.cancel_asked
+    return rules.resendable and standing.tries_left > 0 and not standing.cancel_asked
 
 
 def _backoff(rules: Rules, standing: Standing, retry_after: timedelta | None, jitter: float) -> timedelta:
