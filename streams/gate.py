@@ -77,9 +77,9 @@ class Gate:
             return False
         self.line.good()
         self._say(seen.flaws)
-        shut = {wish.road: Reason.BROKER_REFUSED for wish in seen.wanted for flaw in seen.flaws if _shuts(flaw, wish.name)}
+        shut = {wish.road: Reason.TOPIC_WRONG for wish in seen.wanted for flaw in seen.flaws if _shuts(flaw, wish.name)}
         if not self._dead_letters_good(seen):
-            shut[DEAD_LETTER] = Reason.BROKER_REFUSED
+            shut.setdefault(DEAD_LETTER, Reason.BROKER_REFUSED)
         if accepted is not None:
             self._accept(seen, accepted)
         if self.roads.verified(seen.known, shut):
@@ -111,7 +111,7 @@ class Gate:
             if flaw.code == "missing":
                 alarm(LogEvent.TOPIC_MISSING, topic=flaw.topic, reason=Reason.TOPIC_MISSING)
             else:
-                alarm(LogEvent.TOPIC_WRONG, topic=flaw.topic, kind=flaw.code)
+                alarm(LogEvent.TOPIC_WRONG, topic=flaw.topic, kind=flaw.code, reason=Reason.TOPIC_WRONG)
         for topic, code in self._said.keys() - now.keys():
             log(LogEvent.TOPIC_GOOD, topic=topic, kind=code)
         self._said = now

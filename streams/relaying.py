@@ -84,10 +84,6 @@ class Relay:
         until = max(0.0, min(longest, self._read_at - time.monotonic()))
         self.take_reports(until if self.flight.has_room else FULL_WAIT)
 
-    def read_now(self) -> None:
-        """Do not wait for the next read."""
-        self._read_at = 0.0
-
     def take_reports(self, seconds: float) -> None:
         """Let reports come in for at most so long, and act on them and on what was noted."""
         self.publisher.poll(seconds)
@@ -282,8 +278,8 @@ class Relay:
     def _send_alone(self, sent: Sent) -> bool:
         with self.engine.connect() as connection:
             rows = read_again(connection, [(sent.shard, sent.id)])
-        headers = sent.lane.headers(rows[0]) if rows else Reason.NULL_VALUE
-        if isinstance(headers, Reason):
+        headers = sent.lane.headers(rows[0]) if rows else None
+        if headers is None or isinstance(headers, Reason):
             return False  # gone, or taken over
         if self._alone is None:
             self._alone = self.alone()

@@ -101,6 +101,8 @@ class Reason(StrEnum):
 
     # -- why an operation moved
     ACCEPTED = "accepted", "The caller's transaction wrote the operation", "Nothing."
+    REDELIVERED = "redelivered", "The record that it was admitted from came again", "Nothing."
+    COPIED = "copied", "Another record of the operation came, and it needs none", "Nothing."
     ADMITTED = "admitted", "A worker took the operation and counted the attempt", "Nothing."
     RECEIPT = "receipt", "The sink answered with a receipt", "Nothing."
     IN_LEDGER_COMMIT = "in_ledger_commit", "The effect and its outcome are one commit", "Nothing."
@@ -214,6 +216,11 @@ class Reason(StrEnum):
     MESSAGE_TOO_LARGE = "message_too_large", "The broker refuses a record of this size", "Raise the topic's limit, or shrink it."
     KEY_MISSING = "key_missing", "A row without a key cannot be published", "Report it: no part of the system writes one."
     TOPIC_MISSING = "topic_missing", "The topic does not exist", "Run `counterfoil topics apply`; nothing is created by itself."
+    TOPIC_WRONG = (
+        "topic_wrong",
+        "The topic does not keep what it must",
+        "Run `counterfoil topics verify`: it names what is wrong and what to do.",
+    )
     BROKER_REFUSED = "broker_refused", "The broker refused the record for good", "Check the topic's settings and permissions."
     DELIVERY_UNKNOWN = "delivery_unknown", "The broker did not say whether it has the record", "Nothing: it is sent again."
 

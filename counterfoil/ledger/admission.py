@@ -152,8 +152,9 @@ def _why(row: Any) -> Why:
 
 
 def _seen_again(row: Any, why: Why) -> Noted:
-    kind = EventKind.REDELIVERED if why is Why.COMPLETED else EventKind.COPIED
-    return Noted(row.number, kind, str(Reason.ADMITTED), row.attempt)
+    if why is Why.COMPLETED:
+        return Noted(row.number, EventKind.REDELIVERED, Reason.REDELIVERED.value, row.attempt)
+    return Noted(row.number, EventKind.COPIED, Reason.COPIED.value, row.attempt)
 
 
 def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequence[int], left: dict[int, Why]) -> None:

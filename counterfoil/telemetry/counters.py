@@ -17,7 +17,6 @@ CounterName = Literal[
     "rows_refused",  # outbox rows moved aside, by type and reason
     "sends_unknown",  # sends whose report never came, by type
     "due_taken",  # operations that a sweeper moved, by type and state
-    "units_repeated",  # transactions repeated after 40P01 or 40001
 ]
 CountKey = tuple[CounterName, str, str, str]  # name, type, reason, state: the only labels (D95)
 

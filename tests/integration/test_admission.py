@@ -115,6 +115,8 @@ def test_a_copy_and_a_redelivery_are_told_apart_and_change_nothing(ledger: Bed) 
     assert hand.admit(candidate._replace(offset=99)).left == {1: Why.COPY}
     kinds = [row["kind"] for row in ledger.rows("SELECT kind FROM counterfoil.event ORDER BY ordinal")]
     assert kinds == ["accepted", "admitted", "result_saved", "redelivered", "copied"]
+    told = ledger.rows("SELECT reason FROM counterfoil.event WHERE kind IN ('redelivered', 'copied') ORDER BY ordinal")
+    assert [row["reason"] for row in told] == ["redelivered", "copied"]
     assert ledger.rows("SELECT state, sequence, attempt FROM counterfoil.state") == [
         {"state": "confirmed", "sequence": 2, "attempt": 1}
     ]
