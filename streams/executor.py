@@ -19,7 +19,8 @@ from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
 from counterfoil.streams import answers
 from counterfoil.streams.admitting import Job
-from counterfoil.streams.lease import Lease, boottime
+from counterfoil.streams.clock import boottime
+from counterfoil.streams.lease import Lease
 from counterfoil.streams.threads import Threads
 
 #: Seconds that a call may be over its time-out before it is given up: the client's own time-out, the same number, should win.

@@ -20,7 +20,7 @@ from counterfoil.ledger.engine import AGAIN
 from counterfoil.ledger.settlement import Locked, Result, holds, lock, save
 from counterfoil.streams.admitting import Admitting, Desk, Job
 from counterfoil.streams.answers import WrongAnswer, committed, raised
-from counterfoil.streams.lease import boottime
+from counterfoil.streams.clock import boottime
 from counterfoil.streams.ledger_calls import DatabaseGone, is_away
 from counterfoil.streams.record import Record
 from counterfoil.streams.runnable import RunnableType

@@ -7,7 +7,6 @@ is reckoned from before the heartbeat was sent, so it is never later than the le
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -17,15 +16,9 @@ from sqlalchemy import exc
 
 from counterfoil.core.events import LogEvent
 from counterfoil.ledger.sessions import close_session, heartbeat, open_session
+from counterfoil.streams.clock import boottime
 from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
 from counterfoil.telemetry import alarm, log
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def boottime() -> float:
-    """Seconds of a clock that counts suspension, where the system has one."""
-    return time.clock_gettime(_CLOCK)
 
 
 class Held(NamedTuple):

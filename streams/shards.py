@@ -5,7 +5,6 @@ its own clock, which also counts suspension, says that its lease cannot be over.
 give back.
 """
 
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +16,7 @@ from counterfoil.core.shards import SHARDS
 from counterfoil.ledger import relaying
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.sessions import close_session, heartbeat, open_session
+from counterfoil.streams.clock import boottime
 from counterfoil.telemetry import alarm, log
 
 NOTHING = timedelta(0)
@@ -32,15 +32,10 @@ def surplus(held: Collection[int], share: int) -> list[int]:
     return sorted(held)[share:]
 
 
-def steady_clock() -> float:
-    """Seconds that go on while the machine is suspended, where the system has such a clock."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
 class Shards:
     """This relay's session and the shards that it owns. One thread uses it, but `alive` may be asked by any."""
 
-    def __init__(self, name: str, terms: relaying.Terms, *, clock: Callable[[], float] = steady_clock) -> None:
+    def __init__(self, name: str, terms: relaying.Terms, *, clock: Callable[[], float] = boottime) -> None:
         self.name, self.terms, self._clock = name, terms, clock
         self.session: int | None = None
         self.epochs: dict[int, int] = {}  #: of the shards that are ours
