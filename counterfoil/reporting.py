@@ -3,6 +3,8 @@
 The ledger writes rows and knows no Avro; the schemas know no rows. This joins them, for enqueue, relay and worker alike.
 """
 
+from functools import cache
+from importlib.metadata import version
 from uuid import UUID
 
 from counterfoil.core.canonical import of_text
@@ -15,10 +17,13 @@ from counterfoil.schemas.lock import Locked, RegistryLock
 from counterfoil.schemas.state_record import StateContract, StateRecord
 from counterfoil.schemas.system import state_definition
 
-#: Name and version of this program, as dead letters name it.
-CONSUMER = "counterfoil/0.1"
+__all__ = ["consumer", "raw_words", "writer_of"]
 
-__all__ = ["CONSUMER", "raw_words", "writer_of"]
+
+@cache
+def consumer() -> str:
+    """Name and version of this program, as dead letters name it."""
+    return f"counterfoil/{version('counterfoil')}"
 
 
 def writer_of(ledger: Ledger) -> Writer:
@@ -59,7 +64,7 @@ def _words(ledger: Ledger, letter: Letter) -> list[tuple[str, str]]:
             cause=letter.cause,
             reason=letter.reason,
             type=facts.type,
-            consumer=CONSUMER,
+            consumer=consumer(),
             topic=f"{ledger.name}.{facts.type}.{letter.road or 'commands'}",
             partition=-1 if letter.partition is None else letter.partition,
             offset=-1 if letter.offset is None else letter.offset,
@@ -76,7 +81,7 @@ def raw_words(raw: Raw, cause: UUID) -> list[tuple[str, str]]:
         cause=cause,
         reason=str(raw.reason),
         type=raw.type,
-        consumer=CONSUMER,
+        consumer=consumer(),
         topic=raw.topic,
         partition=raw.partition,
         offset=raw.offset,

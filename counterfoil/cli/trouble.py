@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from counterfoil.cli.exits import Exit
 from counterfoil.core.errors import CounterfoilError, Refused
 from counterfoil.settings import SettingsError
+from counterfoil.telemetry import last_place
 
 
 @dataclass(eq=False)
@@ -117,9 +118,5 @@ def _kafka(error: BaseException) -> Trouble | None:
 
 
 def _fault(error: BaseException) -> Trouble:
-    place, trace = "unknown", error.__traceback__
-    while trace is not None:
-        place = f"{trace.tb_frame.f_globals.get('__name__', 'unknown')}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    what = f"An error that nobody expected: {type(error).__name__} at {place}."
+    what = f"An error that nobody expected: {type(error).__name__} at {last_place(error.__traceback__)}."
     return Trouble("fault", what, "Report class and place; nothing half done was committed.", Exit.FAULT)
