@@ -69,10 +69,6 @@ class Ingest:
             self._thread.join(within)
         return not self._thread.is_alive()
 
-    def places(self) -> list[Place]:
-        """The partitions that are this worker's now."""
-        return list(self._mine)
-
     # -- the thread
 
     def _run(self) -> None:

@@ -42,7 +42,6 @@ class Account:
     doubled: int
     unwanted: Sequence[str]  #: of transactions that were rolled back, and yet found in the ledger or in a journal
     rolled_back: int = 0
-    unknown: int = 0
     behaviours: Mapping[str, int] = field(default_factory=dict)  #: requests that met each planned behaviour
 
     @property

@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from counterfoil.core.decisions import First
 from counterfoil.ledger.arrays import columns, prepare
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.statements.enqueueing import ACCEPTED, THERE, accept
-from counterfoil.ledger.tables import digest_secret
 
 
 class Accepted(NamedTuple):
@@ -86,9 +85,3 @@ def there(connection: Connection, rows: Sequence[Accepted]) -> Mapping[UUID, The
         row.operation_id: There(row.type, bytes(row.digest), row.digest_secret, row.same_bytes)
         for row in connection.execute(THERE, asked)
     }
-
-
-def secret_of(connection: Connection, secret_id: int) -> bytes:
-    """An older secret, by the id that a digest carries."""
-    found: Any = connection.execute(select(digest_secret.c.value).where(digest_secret.c.id == secret_id)).scalar_one()
-    return bytes(found)

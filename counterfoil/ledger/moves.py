@@ -6,7 +6,7 @@ Nothing is decided here. A move whose sequence is no longer the ledger's is void
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import orjson
 from sqlalchemy import Connection, select
@@ -286,8 +286,6 @@ class Writer:
 
 def cause_of(operation_id: UUID, sequence: int) -> UUID:
     """The id of the cause that one quarantine of an operation is: the same however often it is computed."""
-    from uuid import uuid5
-
     return uuid5(operation_id, f"quarantined:{sequence}")
 
 

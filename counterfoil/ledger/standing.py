@@ -35,14 +35,6 @@ def number_of(connection: Connection, operation_id: UUID) -> int | None:
     return connection.execute(select(operation.c.number).where(operation.c.operation_id == operation_id)).scalar_one_or_none()
 
 
-def type_of(connection: Connection, operation_id: UUID) -> tuple[int, str] | None:
-    """Number and type of an operation."""
-    row = connection.execute(
-        select(operation.c.number, operation.c.type).where(operation.c.operation_id == operation_id)
-    ).one_or_none()
-    return None if row is None else (row.number, row.type)
-
-
 def status_of(connection: Connection, operation_id: UUID) -> Status | None:
     """Where one operation stands."""
     found = _read(connection, _ASKED.where(operation.c.operation_id == operation_id))

@@ -27,10 +27,3 @@ def free_ports(count: int) -> list[int]:
                 continue
         found.add(port)
     raise OSError("no free port on loopback")
-
-
-def is_open(port: int) -> bool:
-    """Whether something on loopback accepts connections there."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -32,12 +32,10 @@ class Fields(TypedDict, total=False):
     reason: str
     kind: str
     redelivered: bool
-    copy: bool
     ledger: str
     topic: str
     partition: int
     offset: int
-    up_to: int
     shard: int
     shards: int
     epoch: int
@@ -45,11 +43,9 @@ class Fields(TypedDict, total=False):
     session: int
     count: int
     seconds: float
-    due_at: datetime
     error_class: str
     error_code: str
     place: str
-    signal: str
     exit_code: int
 
 

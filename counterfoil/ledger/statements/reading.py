@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, func, select, true, values
+from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, select, true, values
 from sqlalchemy import column as named
 
 from counterfoil.core.states import FINAL, State
@@ -141,11 +141,3 @@ def acknowledged_after(places: Sequence[tuple[str, int, int]], since: datetime) 
     return select(asked.c.topic, asked.c.partition, asked.c.record_offset, first.c.at, first.c.session).select_from(
         asked.join(first, true())
     )
-
-
-def standing_counts() -> Select[Any]:
-    """How many unfinished operations stand where: by type and state, off the index of what is due."""
-    counted = select(
-        operation.c.type, state.c.state, func.count().label("count"), func.min(operation.c.created_at).label("oldest")
-    )
-    return counted.select_from(JOINED).where(state.c.due_at.is_not(None)).group_by(operation.c.type, state.c.state)
