@@ -75,4 +75,5 @@ def nightly(run: Run) -> None:  # the old program, with three lines added
 
 
 def bill(run: Run) -> str:
-    raise NotImplementedError
+    """The old program's own work, as it always did it; returns the invoice's number."""
+    return billing.bill(run.run_id).number

@@ -134,6 +134,9 @@ class Billing:
     def by_run(self, run_id: str) -> Invoice | None:
         return self.invoices.get(run_id)
 
+    def bill(self, run_id: str) -> Invoice:
+        return self.invoices.setdefault(run_id, Invoice(run_id, f"I{len(self.invoices) + 1}"))
+
 
 crm = Crm()
 bucket = Bucket()
