@@ -23,14 +23,15 @@ from counterfoil.ledger.admission import Admission, Admitted, LeaseOver, Why, ad
 from counterfoil.ledger.moves import Writer
 from counterfoil.ledger.raw_records import keep
 from counterfoil.reporting import raw_words
+from counterfoil.streams.clock import boottime
 from counterfoil.streams.in_hand import Finished, InHand
-from counterfoil.streams.lease import Lease, boottime
+from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.record import Readable, Record, Unreadable, raw, read
 from counterfoil.streams.runnable import RunnableType
 from counterfoil.telemetry import Fields, alarm, count, log_each
 
-_Kept = tuple[Record, int | None, Reason]  # a record, the operation that it may name, and why it is kept
+_Kept = tuple[Readable | Unreadable, int | None, Reason]  # a record, the operation that it may name, and why it is kept
 _Begun = tuple[float, int]  # of an attempt: the time before its admission by `boottime`, and the session
 
 
@@ -158,8 +159,8 @@ class Admitting:
         unknown = [one for one in leaving if left[one.candidate.number] is Why.UNKNOWN]
         forged = [one for one in leaving if left[one.candidate.number] is Why.DIGEST]
         if unknown or forged:
-            held = [(one.record, one.candidate.number, Reason.UNKNOWN_OPERATION_RECORD) for one in unknown]
-            given_up = [(one.record, one.candidate.number, Reason.DIGEST_MISMATCH) for one in forged]
+            held = [(one, one.candidate.number, Reason.UNKNOWN_OPERATION_RECORD) for one in unknown]
+            given_up = [(one, one.candidate.number, Reason.DIGEST_MISMATCH) for one in forged]
             self._desk.calls.run(lambda connection: self._keep(connection, held, given_up))
             self._tell_kept(held, given_up)
         for why, total in _counted(left, leaving).items():
@@ -182,11 +183,11 @@ class Admitting:
         for one in unreadable:
             number = one.claimed.number if one.claimed else None
             if one.held:
-                held.append((one.record, number if number in own else None, one.reason))
+                held.append((one, number if number in own else None, one.reason))
             elif number is not None and number in own:
                 aside[number] = one.reason.value
             else:
-                given_up.append((one.record, number, one.reason))
+                given_up.append((one, number, one.reason))
         if aside:
             poison.set_aside(connection, self._desk.writer, rules, aside)
         self._keep(connection, held, given_up)
@@ -195,13 +196,14 @@ class Admitting:
     def _keep(self, connection: Connection, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
         ledger, name = self._desk.writer.ledger, self._type.name
         for kept, are_held, due_in in ((held, True, self._desk.hold_for), (given_up, False, self._desk.review_within)):
-            raws = [raw(record, name, number, reason) for record, number, reason in kept]
+            raws = [raw(found, name, number, reason) for found, number, reason in kept]
             if raws:
                 keep(connection, ledger, raws, held=are_held, due_in=due_in, words=raw_words)
 
     def _tell_kept(self, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
         for event, kept in ((LogEvent.HELD, held), (LogEvent.QUARANTINED, given_up)):
-            for record, _, reason in kept:
+            for found, _, reason in kept:
+                record = found.record
                 topic, partition = record.prefix.topic, record.prefix.partition
                 alarm(event, type=self._type.name, topic=topic, partition=partition, offset=record.offset, reason=reason.value)
                 count("records_kept_raw", operation_type=self._type.name, reason=reason.value)

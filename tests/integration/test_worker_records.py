@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from uuid import uuid4
 
 import pytest
@@ -69,6 +71,22 @@ def test_poison_is_kept_raw_with_its_dead_letter_before_its_offset_is_passed_and
     assert len([line for line in lines(worker) if line["event"] == "quarantined"]) == len(kept)
     counted = [line for line in lines(worker) if line.get("counter") == "records_kept_raw"]
     assert sum(line["count"] for line in counted) == len(kept)
+
+
+def test_a_header_whose_name_is_no_utf8_is_kept_raw_and_the_worker_goes_on(works: Works) -> None:
+    """D26, S6, S12, L2: the client fails for such a name, in a way that a call that has often been made does not notice."""
+    worker = works.worker()
+    works.enqueue(in_batches, [f"sku-{n}" for n in range(100)])
+    works.send(_commands(works), [*works.commands(in_batches)])
+    works.settled(in_batches, confirmed=100)
+    command = [sys.executable, "-m", "tests.support.foreign_header", works.topics.bootstrap, _commands(works)]
+    subprocess.run(command, check=True, timeout=60)
+    _ended(works, 101)
+    (kept,) = works.raw()
+    assert (kept["status"], kept["reason"], bytes(kept["value"])) == ("quarantined", "undecodable_frame", b"value")
+    works.send(_commands(works), works.commands(in_batches)[:1])
+    _ended(works, 102)
+    assert worker.terminate() == 0
 
 
 def test_records_that_come_again_after_they_were_kept_are_kept_once(works: Works) -> None:

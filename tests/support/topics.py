@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from counterfoil.parts import Kafka
+from counterfoil.streams.record import ASKED
 from tests.support.planted import Planted
 from tests.support.waiting import eventually
 
@@ -86,7 +87,10 @@ class Topics:
         """Search every header of every record for planted secrets."""
         existing = self.existing()
         for record in self.records(*existing) if existing else ():
-            headers = record.headers() or []
+            try:
+                headers = ASKED(record) or []
+            except SystemError:  # a name that is no UTF-8
+                continue
             assert isinstance(headers, list)
             planted.saw(f"a header on {record.topic()}", [text for pair in headers for text in pair])
 
