@@ -13,9 +13,7 @@ from counterfoil.ledger.moves import Letter, StateLine, Writer
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.raw_records import Raw
 from counterfoil.schemas.envelope import DeadLetter, dead_letter_texts
-from counterfoil.schemas.lock import Locked, RegistryLock
-from counterfoil.schemas.state_record import StateContract, StateRecord
-from counterfoil.schemas.system import state_definition
+from counterfoil.schemas.state_record import StateRecord, state_codec
 
 __all__ = ["consumer", "raw_words", "writer_of"]
 
@@ -28,9 +26,7 @@ def consumer() -> str:
 
 def writer_of(ledger: Ledger) -> Writer:
     """The writer of one ledger; make it once a process."""
-    definition = state_definition()
-    lock = RegistryLock({definition.subject: Locked(1, ledger.state_schema, definition.sha256)})
-    encode, secret = StateContract(lock).encode, ledger.secret
+    encode, secret = state_codec(ledger.state_schema).encode, ledger.secret
 
     def value(line: StateLine) -> bytes:
         epoch, sequence, kind, entity, version, state, attempt, revision, remote_id, reason, time = line

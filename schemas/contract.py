@@ -21,7 +21,6 @@ from counterfoil.schemas.frame import frame, framed_id
 from counterfoil.schemas.lock import Locked, RegistryLock, find_lock, read_lock
 from counterfoil.schemas.reader import compile_reader
 from counterfoil.schemas.scalars import Fault
-from counterfoil.schemas.state_record import StateContract
 from counterfoil.schemas.writer import MOST_ITEMS, compile_writer
 
 R = TypeVar("R", bound=Record)
@@ -104,9 +103,3 @@ def _compiled(payload: type[Any], path: Path, lock: Path | None) -> Contract[Any
 def contract_of(operation_type: OperationType[R], lock: Path | None = None) -> Contract[R]:
     """The compiled contract of a type, remembered for the life of the process; Refused where file, lock and class differ."""
     return _compiled(operation_type.payload, operation_type.contract, lock)
-
-
-@lru_cache(maxsize=64)
-def state_contract(lock: Path) -> StateContract:
-    """The codec of state records under one lock file, remembered for the life of the process."""
-    return StateContract(read_lock(lock))

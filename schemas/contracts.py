@@ -8,9 +8,8 @@ from typing import Any
 from counterfoil.core.errors import Undecodable
 from counterfoil.core.operation_type import Operations, OperationType
 from counterfoil.core.reasons import Reason
-from counterfoil.schemas.contract import Contract, contract_of, state_contract
+from counterfoil.schemas.contract import Contract, contract_of
 from counterfoil.schemas.lock import shared_lock
-from counterfoil.schemas.state_record import StateContract
 
 
 class Contracts:
@@ -33,11 +32,6 @@ class Contracts:
             if type not in self._made:
                 self._made[type] = contract_of(declared, self._lock)
             return self._made[type]
-
-    @cached_property
-    def state(self) -> StateContract:
-        """The codec of state records, with the id that the lock of these types names."""
-        return state_contract(self._lock)
 
     @cached_property
     def _lock(self) -> Path:

@@ -73,10 +73,11 @@ def test_a_field_that_the_contract_does_not_know_is_named(tmp_path: Path) -> Non
 
 
 def test_the_examples_have_no_mistake_and_their_contracts_are_locked() -> None:
-    from counterfoil.schemas.contract import contract_of, state_contract
-    from counterfoil.schemas.lock import find_lock
+    from counterfoil.schemas.contract import contract_of
+    from counterfoil.schemas.lock import find_lock, read_lock
+    from counterfoil.schemas.state_record import StateContract
     from examples.operations import OPERATIONS
 
     assert not check(OPERATIONS)
     assert {contract_of(each).subject.rpartition(".")[0] for each in OPERATIONS} == {"com.example"}
-    state_contract(find_lock(OPERATIONS.types[0].contract))  # refused where the lock is older than the contract
+    StateContract(read_lock(find_lock(OPERATIONS.types[0].contract)))  # refused where the lock is older than the contract

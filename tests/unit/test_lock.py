@@ -12,7 +12,6 @@ from counterfoil.core.errors import Undecodable
 from counterfoil.schemas.contract import contract_of
 from counterfoil.schemas.contracts import Contracts
 from counterfoil.schemas.lock import RegistryLock, ensure_lock, find_lock, read_lock, write_lock
-from counterfoil.schemas.state_record import StateRecord
 from tests.support.contracts import definition, record
 
 
@@ -159,15 +158,6 @@ def test_contracts_are_compiled_once_and_share_the_lock(tmp_path: Path) -> None:
     assert codec is contracts.of("take_note")
     assert codec.decode(codec.encode(Note("1"))) == Note("1")
     assert (codec.subject, codec.version, codec.schema_id) == ("acme.TakeNote", 1, 2)
-    assert isinstance(contracts.state.decode(contracts.state.encode(_state())), StateRecord)
     with pytest.raises(Undecodable) as error:
         contracts.of("nothing")
     assert error.value.reason is Reason.UNKNOWN_TYPE
-
-
-def _state() -> StateRecord:
-    from datetime import UTC, datetime
-
-    return StateRecord(
-        1, 1, "take_note", "1", None, "queued", 0, 1, None, 1, None, None, "accepted", datetime(2026, 1, 1, tzinfo=UTC)
-    )
