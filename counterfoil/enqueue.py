@@ -94,10 +94,17 @@ class Prepared(NamedTuple):
         return f"Prepared({self.common.type}, {len(self.rows)} operations)"
 
 
-def prepare(caller: Caller, type: OperationType[R], payloads: Iterable[R], **options: Any) -> Prepared:  # noqa: A002
+def prepare(
+    caller: Caller,
+    type: OperationType[R],  # noqa: A002
+    payloads: Iterable[R],
+    *,
+    not_before: datetime | None = None,
+    correlation_id: str | None = None,
+) -> Prepared:
     """Checks and encodes without writing, so that a caller's transaction can be short. Takes the options of `enqueue`."""
     ledger = ledger_of(connection_of(caller))
-    common = _common(type, options.get("not_before"), options.get("correlation_id"))
+    common = _common(type, not_before, correlation_id)
     return Prepared(ledger, common, _rows(ledger, type, payloads))
 
 
