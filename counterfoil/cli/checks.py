@@ -5,9 +5,8 @@ It reads only. A finding has names, counts and what to do; never a setting's val
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from counterfoil.cli.exits import Exit
@@ -69,7 +68,14 @@ def _types(settings: Settings) -> tuple[Operations | None, list[Finding]]:
         else:
             told = f"{contract.subject}, version {contract.version}, id {contract.schema_id}"
             found.append(Finding(f"contract of {one.name}", Mark.OK, told))
-    return operations, found
+    return operations, [*found, *_limits(operations)]
+
+
+def _limits(operations: Operations) -> Iterator[Finding]:
+    """What is declared and not kept yet."""
+    for name in sorted({one.sink.name for one in operations.types if one.sink and one.sink.limits.per_second is not None}):
+        todo = "Until it is, let `limits.concurrency` bound the calls, or the sink refuse what is too much (`Temporary`)."
+        yield Finding(f"limits of {name}", Mark.NOTE, "`per_second` is declared, and not enforced in this release", todo)
 
 
 @contextmanager
@@ -96,10 +102,9 @@ def _database(settings: Settings) -> Iterator[Finding]:
 
 
 def _server(connection: Connection) -> Iterator[Finding]:
-    shown: Any = connection.execute(
-        text("SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit'), current_setting('fsync')")
-    ).one()
-    number, synchronous, fsync = shown
+    from counterfoil.ledger.server import server
+
+    number, synchronous, fsync = server(connection)
     version = f"PostgreSQL {number // 10000}.{number % 10000}"
     if number < OLDEST_POSTGRESQL:
         yield Finding("database", Mark.WRONG, version, "PostgreSQL 15 or newer is needed.")

@@ -35,8 +35,8 @@ class NotAtAll(Declared):
 class Limits(Declared):
     """First values; the ledger's settings win."""
 
-    concurrency: int = 16  #: calls in flight, all workers together; 1 to 10,000
-    per_second: float | None = None  #: calls a second, all workers together; above zero; None: not limited
+    concurrency: int = 16  #: calls in flight of one worker (a later release shares them among all); 1 to 10,000
+    per_second: float | None = None  #: calls a second; above zero; None: not limited. Declared only: not enforced yet
 
     def _check(self) -> None:
         checks.a_whole_number("Limits", "concurrency", self.concurrency, 1, 10_000)
