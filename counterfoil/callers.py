@@ -4,10 +4,10 @@ On the caller's own connection, in the caller's own transaction; nothing here co
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from counterfoil.core import decisions
 from counterfoil.core.decisions import Answered, Ask, Move, TooLate
@@ -18,12 +18,15 @@ from counterfoil.core.operation_type import OperationType
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import OperationId, Receipt
+from counterfoil.core.states import State
 from counterfoil.core.status import Cancelled, Recorded, Status
+from counterfoil.core.transitions import Actor
 from counterfoil.enqueue import Caller, check_text, connection_of
 from counterfoil.ledger import standing
 from counterfoil.ledger.arrays import prepare
 from counterfoil.ledger.moves import Decided, Noted, lock
 from counterfoil.ledger.names import ledger_of
+from counterfoil.ledger.server import login
 from counterfoil.ledger.settlement import evidence
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings, load_operations, read_settings
@@ -47,22 +50,34 @@ def cancel(caller: Caller, operation_id: OperationId, *, reason: str) -> Cancell
 
     `reason` is for people: 1 to 500 characters. Raises Refused.
     """
+    return cancel_as(Actor.CALLER, caller, operation_id, reason=reason).came_to
+
+
+class Cancel(NamedTuple):
+    """What a cancel came to, and the state in which it met the operation."""
+
+    came_to: Cancelled
+    met: State
+
+
+def cancel_as(by: Actor, caller: Caller, operation_id: OperationId, *, reason: str) -> Cancel:
+    """`cancel` for a program or, at the command line, a person, who alone takes an operation out of quarantine (S13)."""
     connection = connection_of(caller)
     _check_reason(operation_id, reason)
     writer = writer_of(ledger_of(connection))
     number = _number_of(connection, operation_id)
     locked = lock(connection, [number])
     stands = locked.standings[number]
-    decided = decisions.cancel(stands)
+    decided = decisions.cancel(stands, by=by)
     if isinstance(decided, TooLate):
-        return Cancelled.TOO_LATE
-    detail = {"actor": _actor(connection), "why": reason}
+        return Cancel(Cancelled.TOO_LATE, stands.state)
+    detail = {"actor": login(connection), "why": reason}
     if isinstance(decided, Ask):
         note = Noted(number, decided.kind, decided.reason, stands.attempt, detail, due_now=decided.due_now)
         writer.tell(connection, [note])
-        return Cancelled.ASKED
+        return Cancel(Cancelled.ASKED, stands.state)
     writer.write(connection, locked.now, [Decided(stands, locked.facts[number], decided, detail=detail)])
-    return Cancelled.NOW
+    return Cancel(Cancelled.NOW, stands.state)
 
 
 def record_outcome(
@@ -114,10 +129,6 @@ def _answered(declared: OperationType[Any], attempt: int, answer: Receipt | Outc
         outcome, reason, retry_after = meaning(declared.effect.errors, answer)
         return Answered(attempt, outcome, reason, retry_after=retry_after)
     raise Refused(Reason.WRONG_ANSWER, subject=declared.name)
-
-
-def _actor(connection: Connection) -> str:
-    return str(connection.execute(text("SELECT session_user")).scalar_one())
 
 
 def _check_reason(operation_id: OperationId, reason: str) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
+from unicodedata import category
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -225,12 +226,12 @@ def _first(type: OperationType[Any]) -> First:  # noqa: A002
 
 
 def check_text(subject: str, path: str, text: str, longest: int) -> None:
-    """Refuses what PostgreSQL or a header cannot carry. `longest` in characters."""
+    """Refuses what PostgreSQL or a header cannot carry, and control characters, which terminals obey. `longest` in characters."""
     if not isinstance(text, str):
         raise Refused(Reason.WRONG_TYPE, path=path, subject=subject)
     if len(text) > longest:
         raise Refused(Reason.TEXT_TOO_LONG, path=path, subject=subject)
-    if "\x00" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+    if any(category(letter) in ("Cc", "Cs") for letter in text):
         raise Refused(Reason.FORBIDDEN_TEXT, path=path, subject=subject)
 
 

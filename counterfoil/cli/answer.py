@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from counterfoil.cli.shown import cell, shown, shown_json
 from counterfoil.cli.trouble import Trouble
 
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON object.")]
@@ -28,21 +29,23 @@ def _other(value: object) -> object:
     raise TypeError
 
 
-def _utc(value: Any) -> Any:
-    """Instants in UTC, however deep: the session's time zone is an accident."""
+def _sayable(value: Any) -> Any:
+    """However deep: instants in UTC (a session's time zone is an accident), lone surrogates escaped (JSON cannot carry them)."""
     match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
         case datetime():
             return value.astimezone(UTC)
         case dict():
-            return {name: _utc(one) for name, one in value.items()}
+            return {name: _sayable(one) for name, one in value.items()}
         case list() | tuple():
-            return [_utc(one) for one in value]
+            return [_sayable(one) for one in value]
     return value
 
 
 def as_json(value: object) -> str:
-    """One JSON object, indented, instants in UTC."""
-    return orjson.dumps(_utc(value), default=_other, option=JSON_OPTIONS).decode()
+    """One JSON object, indented, instants in UTC; what a terminal would obey is escaped."""
+    return shown_json(orjson.dumps(_sayable(value), default=_other, option=JSON_OPTIONS).decode())
 
 
 def answer(data: object, words: Callable[[Console], None], *, json: bool) -> None:
@@ -60,8 +63,8 @@ def complain(trouble: Trouble, *, json: bool) -> None:
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     subject = f"{trouble.subject}: " if trouble.subject else ""
-    console.print(Text.assemble(("counterfoil: ", "bold red"), subject, trouble.what))
-    console.print(Text(f"  what to do: {trouble.advice}"))
+    console.print(Text.assemble(("counterfoil: ", "bold red"), shown(subject + trouble.what)))
+    console.print(cell(f"  what to do: {trouble.advice}"))
 
 
 def moment(at: datetime | None, *, utc: bool) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from counterfoil.cli.answer import ago, moment
 from counterfoil.cli.operation_log import Entry, topic_of_row
+from counterfoil.cli.shown import cell
 from counterfoil.core.identity import idempotency_key
 from counterfoil.core.reasons import reason_advice, reason_sentence
 from counterfoil.core.states import EXCEPTIONS, State
@@ -134,17 +134,17 @@ def _line(entry: Entry, utc: bool) -> tuple[str, str, str, str, str]:
 
 def as_words(view: View, *, utc: bool, console: Console) -> None:
     """The screen: facts, records, then the log in order."""
-    console.print(Text(str(view.operation.operation_id), style="bold"))
+    console.print(cell(str(view.operation.operation_id), "bold"))
     facts = Table.grid(padding=(0, 2))
     for name, value in _facts(view, utc):
         if value:
-            facts.add_row(Text(name, style="dim"), Text(value))
+            facts.add_row(cell(name, "dim"), cell(value))
     console.print(facts)
-    console.print(Text("\nrecords", style="bold"))
+    console.print("\nrecords", style="bold")
     for line in _records(view, utc) or ["none"]:
-        console.print(Text("  " + line))
-    console.print(Text("\nlog", style="bold"))
+        console.print(cell("  " + line))
+    console.print("\nlog", style="bold")
     log = Table.grid(padding=(0, 2))
     for entry in view.log:
-        log.add_row(*(Text(cell) for cell in _line(entry, utc)), style="dim" if entry.derived else "")
+        log.add_row(*map(cell, _line(entry, utc)), style="dim" if entry.derived else "")
     console.print(log)

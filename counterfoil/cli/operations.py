@@ -11,15 +11,16 @@ from uuid import UUID
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from counterfoil.cli.answer import AsJson, InUtc, ago, answer, moment
 from counterfoil.cli.exits import Exit
 from counterfoil.cli.operation_log import deliveries, entries
 from counterfoil.cli.operation_view import View, as_data, as_words
 from counterfoil.cli.options import an_id, ledger_connection, span
+from counterfoil.cli.shown import cell
 from counterfoil.core.records import OperationId
 from counterfoil.core.states import State
+from counterfoil.core.transitions import Actor
 from counterfoil.settings import read_settings
 
 app = typer.Typer(no_args_is_help=True)
@@ -63,7 +64,7 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
             tries = f"{line.attempt} of {line.attempt + line.tries_left}"
             due = ago(now - line.due_at) if line.due_at else ""
             accepted = moment(line.created_at, utc=utc)
-            table.add_row(*map(Text, (str(line.operation_id), line.type, line.state, tries, due, line.reason, accepted)))
+            table.add_row(*map(cell, (str(line.operation_id), line.type, line.state, tries, due, line.reason, accepted)))
         console.print(table if found.lines else "no operation fits")
         if found.following is not None:
             console.print(f"more: --before {found.following}")
@@ -91,9 +92,21 @@ def show(operation_id: Id, utc: InUtc = False, json: AsJson = False) -> None:
     answer(as_data(view), lambda console: as_words(view, utc=utc, console=console), json=json)
 
 
+DOUBTED = (
+    "an earlier attempt may have been applied; it is looked up before anything is sent, and cancelled if nothing was applied"
+)
+DECIDED_FIRST = "it may have been applied and waits for a person, whom the cancel is shown; until somebody decides nothing moves"
+#: What a cancel that is remembered means, by the state in which it met the operation.
+ASKED = {
+    State.QUEUED: DOUBTED,
+    State.RETRY_WAIT: DOUBTED,
+    State.RUNNING: "an attempt is running; the cancel is honoured once it is certain that nothing was applied",
+    State.AWAITING_CONFIRMATION: "it may have been applied; the cancel is honoured once it is certain that nothing was",
+    State.MANUAL_REVIEW: DECIDED_FIRST,
+    State.QUARANTINED: DECIDED_FIRST,
+}
 SAID = {
     "now": "cancelled: it is not_applicable",
-    "asked": "asked for: it is running or may have been applied; the cancel is honoured at its next legal step",
     "too_late": "too late: its effect has succeeded, or it is final; nothing was changed",
 }
 
@@ -101,16 +114,16 @@ SAID = {
 @app.command()
 def cancel(operation_id: Id, reason: Reason, json: AsJson = False) -> None:
     """Cancel an operation: NOW where nothing was sent, ASKED where it may have been, TOO_LATE where it is over (exit 1)."""
-    from counterfoil.callers import cancel as cancel_operation
+    from counterfoil.callers import cancel_as
 
     if not reason.strip():
         raise typer.BadParameter("a reason is needed", param_hint="--reason")
     with ledger_connection(read_settings()) as connection:
-        result = cancel_operation(connection, OperationId(operation_id), reason=reason)
-    sentence = SAID[result.value]
+        result, met = cancel_as(Actor.PERSON, connection, OperationId(operation_id), reason=reason)
+    sentence = f"asked for: {ASKED[met]}" if result.value == "asked" else SAID[result.value]
     answer(
         {"operation_id": operation_id, "cancelled": result.value, "what": sentence},
-        lambda console: console.print(Text(f"{operation_id}: {sentence}")),
+        lambda console: console.print(cell(f"{operation_id}: {sentence}")),
         json=json,
     )
     if result.value == "too_late":

@@ -13,6 +13,7 @@ from rich.text import Text
 from counterfoil.cli.answer import AsJson, answer
 from counterfoil.cli.exits import Exit
 from counterfoil.cli.finding import Mark, exit_of
+from counterfoil.cli.shown import cell, shown
 from counterfoil.settings import load_operations, read_settings
 
 Renew = Annotated[bool, typer.Option("--renew", help="Give contracts that changed a new version and id in registry.lock.")]
@@ -34,8 +35,8 @@ def init(renew: Renew = False, json: AsJson = False) -> None:
     told: dict[str, Any] = {"ledger": settings.ledger, "migration": newest(), "lock": str(lock)}
 
     def words(console: Console) -> None:
-        console.print(Text(f"ledger {settings.ledger} is ready, at migration {told['migration']}"))
-        console.print(Text(f"contracts are locked in {lock}"))
+        console.print(cell(f"ledger {settings.ledger} is ready, at migration {told['migration']}"))
+        console.print(cell(f"contracts are locked in {lock}"))
         console.print("next: `counterfoil topics apply`, then `counterfoil check`")
 
     answer(told, words, json=json)
@@ -52,7 +53,7 @@ def check(json: AsJson = False) -> None:
         for finding in findings:
             mark = (f"{finding.mark.value:<12}", COLOURS[finding.mark])
             todo = f" → {finding.todo}" if finding.todo else ""
-            console.print(Text.assemble(mark, (finding.name, "bold"), f": {finding.what}{todo}"))
+            console.print(Text.assemble(mark, (shown(finding.name), "bold"), shown(f": {finding.what}{todo}")))
 
     answer({"ok": end is Exit.OK, "findings": [asdict(finding) for finding in findings]}, words, json=json)
     raise typer.Exit(int(end))
@@ -64,6 +65,6 @@ def exits(json: AsJson = False) -> None:
 
     def words(console: Console) -> None:
         for one in Exit:
-            console.print(Text(f"{one.value}  {one.name.lower():12} {one.meaning}"))
+            console.print(cell(f"{one.value}  {one.name.lower():12} {one.meaning}"))
 
     answer({"exits": told}, words, json=json)

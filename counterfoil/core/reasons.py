@@ -38,7 +38,7 @@ class Reason(StrEnum):
     NAIVE_DATETIME = "naive_datetime", "A date and time has no time zone", "Hand in an aware datetime, best in UTC."
     FORBIDDEN_TEXT = (
         "forbidden_text",
-        "A text holds U+0000 or a lone surrogate, which PostgreSQL and Kafka do not carry",
+        "A text holds U+0000 or a lone surrogate, which PostgreSQL and Kafka do not carry, or a character that terminals obey",
         "Remove or escape the character where the text is made.",
     )
     TEXT_TOO_LONG = "text_too_long", "A text is longer than its field allows", "Shorten it."

@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from counterfoil import enqueue, enqueue_many
+from counterfoil import Cancelled, OperationId, Refused, cancel, enqueue, enqueue_many
+from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
 from examples.export_report import Report, export_report
 from examples.sync_customer import Customer, sync_customer
@@ -164,6 +165,49 @@ def test_cancel_of_what_was_never_sent_is_now(line: CommandLine, ledger: Bed, pl
     told = answered(line, "show", str(one))
     assert (told["state"], told["final"], told["waiting"]) == (State.NOT_APPLICABLE.value, True, "nothing: it is final")
     assert answered(line, "cancel", str(one), "--reason", "again", code=1)["cancelled"] == "too_late"
+
+
+def test_a_person_cancels_what_is_quarantined_and_a_program_cannot(line: CommandLine, ledger: Bed) -> None:
+    """S13."""
+    (one,) = customers(ledger, Planted(payload="p", key="k"), 1)
+    with ledger.engine.begin() as connection:
+        connection.execute(text("UPDATE counterfoil.state SET state = 'quarantined', sequence = 1, reason = 'tries_used_up'"))
+        assert cancel(connection, OperationId(one), reason="by a program") is Cancelled.ASKED
+    assert answered(line, "cancel", str(one), "--reason", "the customer left")["cancelled"] == "now"
+    told = answered(line, "show", str(one))
+    assert (told["state"], told["log"][-1]["detail"]["why"]) == ("not_applicable", "the customer left")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("retry_wait", "looked up before anything is sent"),
+        ("awaiting_confirmation", "once it is certain that nothing was"),
+        ("manual_review", "waits for a person"),
+        ("quarantined", "waits for a person"),
+    ],
+)
+def test_a_cancel_that_is_remembered_says_what_follows_in_its_state(
+    line: CommandLine, ledger: Bed, state: str, said: str
+) -> None:
+    (one,) = customers(ledger, Planted(payload="p", key="k"), 1)
+    doubtful = """
+        UPDATE counterfoil.state SET state = :state, sequence = 3, attempt = 1, outcome = 'uncertain', unresolved = true,
+            doubtful_since = counterfoil.ledger_time(), doubtful_revision = 1, doubtful_generation = 0
+    """
+    with ledger.engine.begin() as connection:
+        connection.execute(text(doubtful), {"state": state})
+    told = answered(line, "cancel", str(one), "--reason", "the customer left")
+    assert (told["cancelled"], said in told["what"]) == ("asked", True)
+
+
+def test_a_text_that_a_terminal_would_obey_is_refused_at_the_door(line: CommandLine, ledger: Bed) -> None:
+    (one,) = customers(ledger, Planted(payload="p", key="k"), 1)
+    assert answered(line, "cancel", str(one), "--reason", "a\x1b[2J", code=1)["error"]["code"] == "forbidden_text"
+    for text_ in ("a\x1b[2J", "a\x9bb", "a\nb"):
+        with ledger.engine.begin() as connection, pytest.raises(Refused) as refused:
+            enqueue(connection, sync_customer, Customer("c", 1, "x"), correlation_id=text_)
+        assert (refused.value.reason, refused.value.path) == (Reason.FORBIDDEN_TEXT, "correlation_id")
 
 
 def test_cancel_needs_a_reason(line: CommandLine, ledger: Bed, planted: Planted) -> None:
