@@ -20,7 +20,7 @@ from counterfoil.core.records import Attempt, OperationId
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger import poison
 from counterfoil.ledger.admission import Admission, Admitted, LeaseOver, Why, admit
-from counterfoil.ledger.moves import Writer
+from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.raw_records import keep
 from counterfoil.reporting import raw_words
 from counterfoil.streams.clock import boottime
@@ -29,6 +29,7 @@ from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.record import Readable, Record, Unreadable, raw, read
 from counterfoil.streams.runnable import RunnableType
+from counterfoil.streams.settled import tell_written
 from counterfoil.telemetry import Fields, alarm, count, log_each
 
 _Kept = tuple[Readable | Unreadable, int | None, Reason]  # a record, the operation that it may name, and why it is kept
@@ -124,6 +125,7 @@ class Admitting:
             before, session = begun[number]
             until = before + self._type.rules.timeout.total_seconds()  # from before the statement: never later than the ledger's
             jobs.append(Job(one.record, tuple(also.get(number, ())), one.payload, admitted, session, until))
+        tell_written(admission.moved)
         count("operations_admitted", len(admission.admitted), operation_type=self._type.name)
         self._log_received(first, rest, admission)
         self._leave(first, copies, admission.left)
@@ -169,11 +171,14 @@ class Admitting:
 
     def _keep_unreadable(self, unreadable: Sequence[Unreadable]) -> None:
         """Bytes that this worker cannot read: kept raw; an operation whose own bytes they are is set aside instead."""
-        kept = self._desk.calls.run(lambda connection: self._sort_unreadable(connection, unreadable))
-        self._tell_kept(*kept)
+        held, given_up, aside = self._desk.calls.run(lambda connection: self._sort_unreadable(connection, unreadable))
+        self._tell_kept(held, given_up)
+        tell_written(aside)
         self._desk.in_hand.finish(self._type.name, [Finished(one.record, None, 0) for one in unreadable])
 
-    def _sort_unreadable(self, connection: Connection, unreadable: Sequence[Unreadable]) -> tuple[list[_Kept], list[_Kept]]:
+    def _sort_unreadable(
+        self, connection: Connection, unreadable: Sequence[Unreadable]
+    ) -> tuple[list[_Kept], list[_Kept], list[Written]]:
         rules = self._type.rules
         suspects = [poison.Suspect(one.claimed.number, one.value_hash) for one in unreadable if one.claimed]
         own = poison.own_bytes(connection, rules, suspects) if suspects else set()
@@ -188,10 +193,9 @@ class Admitting:
                 aside[number] = one.reason.value
             else:
                 given_up.append((one, number, one.reason))
-        if aside:
-            poison.set_aside(connection, self._desk.writer, rules, aside)
+        moved = poison.set_aside(connection, self._desk.writer, rules, aside) if aside else []
         self._keep(connection, held, given_up)
-        return held, given_up
+        return held, given_up, moved
 
     def _keep(self, connection: Connection, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
         ledger, name = self._desk.writer.ledger, self._type.name

@@ -12,9 +12,10 @@ from counterfoil.core.decisions import set_aside
 from counterfoil.core.events import LogEvent
 from counterfoil.core.standing import Rules
 from counterfoil.ledger.engine import in_transaction
-from counterfoil.ledger.moves import Decided, Writer, lock
+from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.relaying import Aside, Moved, refuse
 from counterfoil.streams.roads import COMMAND, RETRY
+from counterfoil.streams.settled import tell_written
 from counterfoil.telemetry import Fields, alarm, count
 
 
@@ -26,15 +27,16 @@ class Refusals:
 
     def move(self, session: int, rows: Sequence[Aside]) -> None:
         """Move them; those that another relay has taken over are left to it. Raises what the database says."""
-        moved = in_transaction(self._engine, lambda connection: self._move(connection, session, rows))
+        moved, written = in_transaction(self._engine, lambda connection: self._move(connection, session, rows))
         for one in moved:
             count("rows_refused", operation_type=one.type, reason=one.reason)
             fields = Fields(kind=one.kind, type=one.type, reason=one.reason, revision=one.revision)
             if one.number is not None:
                 fields["number"] = one.number
             alarm(LogEvent.ROW_REFUSED, **fields)
+        tell_written(written)
 
-    def _move(self, connection: Connection, session: int, rows: Sequence[Aside]) -> list[Moved]:
+    def _move(self, connection: Connection, session: int, rows: Sequence[Aside]) -> tuple[list[Moved], list[Written]]:
         moved = refuse(connection, session, rows)
         commands = {one.number: one for one in moved if one.kind in (COMMAND, RETRY) and one.number is not None}
         locked = lock(connection, commands)
@@ -46,5 +48,4 @@ class Refusals:
             move = set_aside(rules, standing, one.reason)
             if move is not None:
                 decided.append(Decided(standing, locked.facts[number], move))
-        self._writer.write(connection, locked.now, decided)
-        return moved
+        return moved, self._writer.write(connection, locked.now, decided)

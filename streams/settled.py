@@ -1,4 +1,4 @@
-"""The log lines and counters of what settling made of operations; one write a batch."""
+"""The log lines and counters of what was written of operations, by whoever; one write a batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from counterfoil.core.decisions import Kept, Move
-from counterfoil.core.events import LogEvent
+from counterfoil.core.events import EventKind, LogEvent
+from counterfoil.ledger.moves import Written
 from counterfoil.telemetry import Fields, count, log_each
 
 
@@ -19,24 +20,42 @@ class Became(NamedTuple):
     by: Move | Kept
 
 
-_EVENTS = {event.value: event for event in LogEvent}
+#: The lines of the kinds that relay and worker write. A record sent again is no answer and no move: it is not counted here.
+EVENTS = {
+    EventKind.RESULT_SAVED: LogEvent.RESULT_SAVED,
+    EventKind.RETRY_SCHEDULED: LogEvent.RETRY_SCHEDULED,
+    EventKind.AWAITING_CONFIRMATION: LogEvent.AWAITING_CONFIRMATION,
+    EventKind.QUARANTINED: LogEvent.QUARANTINED,
+    EventKind.NOT_APPLICABLE: LogEvent.NOT_APPLICABLE,
+    EventKind.RECEIPT_KEPT: LogEvent.RECEIPT_KEPT,
+    EventKind.ANSWER_KEPT: LogEvent.ANSWER_KEPT,
+    EventKind.SENT_AGAIN: LogEvent.SENT_AGAIN,
+}
 
 
 def tell(type_name: str, became: Iterable[Became]) -> None:
-    """Say it, once it is committed."""
-    lines: dict[str, list[Fields]] = {}
-    totals: dict[tuple[str, str], int] = {}
-    for operation_id, attempt, by in became:
-        kind = by.kind.value
-        state = by.to.value if isinstance(by, Move) else ""
+    """Say what answers made of their operations, once it is committed."""
+    tell_written(
+        Written(operation_id, type_name, attempt, by.kind, by.to if isinstance(by, Move) else None, by.reason)
+        for operation_id, attempt, by in became
+    )
+
+
+def tell_written(written: Iterable[Written]) -> None:
+    """Say what was written, once it is committed: by whom, a worker, a sweeper or a relay, its own lines tell."""
+    lines: dict[EventKind, list[Fields]] = {}
+    totals: dict[tuple[EventKind, str, str, str], int] = {}
+    for operation_id, type_name, attempt, kind, at, reason in written:
+        state = at.value if at is not None else ""
         lines.setdefault(kind, []).append(
-            {"operation_id": operation_id, "type": type_name, "attempt": attempt, "state": state, "reason": by.reason}
+            {"operation_id": operation_id, "type": type_name, "attempt": attempt, "state": state, "reason": reason}
         )
-        totals[state, by.reason] = totals.get((state, by.reason), 0) + 1
+        which = kind, type_name, state, reason
+        totals[which] = totals.get(which, 0) + 1
     for kind, made in lines.items():
-        log_each(_EVENTS[kind], made)
-    for (state, reason), total in totals.items():
+        log_each(EVENTS[kind], made)
+    for (kind, type_name, state, reason), total in totals.items():
         if state:
             count("operations_settled", total, operation_type=type_name, state=state, reason=reason)
-        else:
+        elif kind is not EventKind.SENT_AGAIN:
             count("answers_kept", total, operation_type=type_name, reason=reason)

@@ -19,7 +19,7 @@ from counterfoil.core.events import EventKind
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
 from counterfoil.ledger.arrays import columns
-from counterfoil.ledger.moves import Decided, Noted, Writer, lock
+from counterfoil.ledger.moves import Decided, Noted, Writer, Written, lock
 from counterfoil.ledger.statements.admitting import ADMIT, CANDIDATE
 
 __all__ = ["Admission", "Admitted", "Candidate", "LeaseOver", "Why", "admit"]
@@ -64,10 +64,11 @@ class LeaseOver(Exception):
 
 
 class Admission(NamedTuple):
-    """What became of a batch, by operation number."""
+    """What became of a batch, by operation number; `moved` are those whose operation was moved on."""
 
     admitted: dict[int, Admitted]
     left: dict[int, Why]
+    moved: list[Written]
 
 
 def admit(
@@ -106,9 +107,9 @@ def admit(
                 blocked.append(row.number)
             elif why in (Why.COMPLETED, Why.COPY):
                 notes.append(_seen_again(row, why))
-    _move_on(connection, writer, rules, blocked, left)
+    moved = _move_on(connection, writer, rules, blocked, left)
     writer.tell(connection, notes)
-    return Admission(admitted, left)
+    return Admission(admitted, left, moved)
 
 
 def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> dict[str, Any]:
@@ -157,10 +158,10 @@ def _seen_again(row: Any, why: Why) -> Noted:
     return Noted(row.number, EventKind.COPIED, Reason.COPIED.value, row.attempt)
 
 
-def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequence[int], left: dict[int, Why]) -> None:
+def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequence[int], left: dict[int, Why]) -> list[Written]:
     """Operations that wait and are due, but may not be admitted: core says what becomes of them."""
     if not numbers:
-        return
+        return []
     locked = lock(connection, numbers)
     decided = []
     for number, standing in locked.standings.items():
@@ -169,4 +170,4 @@ def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequ
             left[number] = Why.NOT_DUE
         else:
             decided.append(Decided(standing, locked.facts[number], move))
-    writer.write(connection, locked.now, decided)
+    return writer.write(connection, locked.now, decided)

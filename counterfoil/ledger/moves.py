@@ -64,6 +64,17 @@ class Decided(NamedTuple):
     detail: dict[str, Any] | None = None
 
 
+class Written(NamedTuple):
+    """What was written of one operation: for its line in the log, once that is committed. `state` None: it is as it was."""
+
+    operation_id: UUID
+    type: str
+    attempt: int
+    kind: EventKind
+    state: State | None
+    reason: str
+
+
 class Noted(NamedTuple):
     """An event that changes no state. `due_now`: its next step comes now; `applied`: that attempt reached the sink."""
 
@@ -153,10 +164,10 @@ class Writer:
         self._encode = encode
         self._words = words
 
-    def write(self, connection: Connection, now: datetime, decided: Sequence[Decided]) -> set[int]:
-        """Writes the moves; answers the numbers of those that were still on the sequence they were decided on."""
+    def write(self, connection: Connection, now: datetime, decided: Sequence[Decided]) -> list[Written]:
+        """Writes the moves; answers those that were still on the sequence they were decided on."""
         if not decided:
-            return set()
+            return []
         moves = [self._move(one) for one in decided]
         letters = self._letters(connection, [one for one in decided if one.move.to is State.QUARANTINED])
         out = [self._record(now, one) for one in decided if is_reported(one.move.to)] + letters
@@ -166,7 +177,12 @@ class Writer:
             "m_now": now,
             "m_secret": self.ledger.secret_id,
         }
-        return set(connection.execute(WRITE, parameters).scalars().all())
+        there = set(connection.execute(WRITE, parameters).scalars())
+        return [
+            Written(facts.operation_id, facts.type, standing.attempt, move.kind, move.to, move.reason)
+            for standing, facts, move, *_ in decided
+            if standing.number in there
+        ]
 
     def tell(self, connection: Connection, notes: Sequence[Noted]) -> None:
         """Writes events that change no state; one an operation."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 
 from counterfoil.core import decisions
 from counterfoil.core.standing import Rules
-from counterfoil.ledger.moves import Decided, Writer, lock
+from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.tables import operation, payload, state
 
 
@@ -35,7 +35,7 @@ def own_bytes(connection: Connection, rules: Rules, suspects: Sequence[Suspect])
     return {row.number for row in rows if bytes(row.value_hash) == by_number[row.number]}
 
 
-def set_aside(connection: Connection, writer: Writer, rules: Rules, reasons: Mapping[int, str]) -> None:
+def set_aside(connection: Connection, writer: Writer, rules: Rules, reasons: Mapping[int, str]) -> list[Written]:
     """Quarantine waiting operations that no worker can decode, with their dead letter; others are left as they are."""
     locked = lock(connection, reasons)
     decided = []
@@ -43,4 +43,4 @@ def set_aside(connection: Connection, writer: Writer, rules: Rules, reasons: Map
         move = decisions.set_aside(rules, standing, reasons[number])
         if move is not None:
             decided.append(Decided(standing, locked.facts[number], move))
-    writer.write(connection, locked.now, decided)
+    return writer.write(connection, locked.now, decided)

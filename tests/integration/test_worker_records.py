@@ -164,10 +164,13 @@ def test_an_operation_whose_own_bytes_cannot_be_decoded_is_quarantined_and_not_s
     broken = value[:5] + b"\xff\xff\xff"
     _own_bytes(works, broken)
     works.send(_commands(works), [(key, broken, command)])
-    works.worker()
+    worker = works.worker()
     _ended(works, 1)
     works.settled(in_batches, quarantined=1)
     assert works.rows(in_batches)[0]["reason"] == "undecodable_value"
+    (line,) = [one for one in lines(worker) if one["event"] == "quarantined"]
+    assert (line["level"], line["state"], line["reason"]) == ("info", "quarantined", "undecodable_value")
+    assert line["operation_id"] == str(works.ledger.one("SELECT operation_id FROM counterfoil.operation"))
     assert works.raw() == []
     assert works.ledger.one("SELECT count(*) FROM counterfoil.outbox WHERE kind = 'dead_letter'") == 1
 

@@ -1,0 +1,53 @@
+"""Every transition that a worker, a sweeper or a relay may write has its line in the log and its counter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+
+from counterfoil import telemetry
+from counterfoil.core.events import EventKind
+from counterfoil.core.states import State
+from counterfoil.core.transitions import TABLE, Actor
+from counterfoil.ledger.moves import Written
+from counterfoil.streams import settled
+from counterfoil.telemetry import counters
+from counterfoil.telemetry.lines import THE_LOG
+
+ONE = UUID(int=7)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counters and the log of this test alone."""
+    monkeypatch.setattr(counters, "_counts", Counter())
+    kept = vars(THE_LOG).copy()
+    monkeypatch.setattr(THE_LOG, "to", object())
+    monkeypatch.setattr(THE_LOG, "json", True)
+    monkeypatch.setattr(THE_LOG, "dropped", kept["dropped"])
+
+
+def test_no_transition_of_theirs_is_without_a_line() -> None:
+    theirs = {Actor.WORKER, Actor.RELAY, Actor.DUE_SWEEPER}
+    kinds = {row.kind for row in TABLE if row.who & theirs} - {EventKind.ADMITTED}  # told as `received`, with its attempt
+    assert kinds <= settled.EVENTS.keys()
+
+
+@pytest.mark.usefixtures("counted")
+def test_what_a_sweeper_wrote_is_told_operation_by_operation(capsys: pytest.CaptureFixture[str]) -> None:
+    settled.tell_written(
+        [
+            Written(ONE, "sync", 2, EventKind.QUARANTINED, State.QUARANTINED, "hold_over"),
+            Written(ONE, "push", 1, EventKind.SENT_AGAIN, None, "sent_again"),
+        ]
+    )
+    told: list[dict[str, Any]] = [orjson.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["event"], line["operation_id"], line["type"], line["attempt"], line["reason"]) for line in told] == [
+        ("quarantined", str(ONE), "sync", 2, "hold_over"),
+        ("sent_again", str(ONE), "push", 1, "sent_again"),
+    ]
+    assert telemetry.counts() == {("operations_settled", "sync", "hold_over", "quarantined"): 1}
