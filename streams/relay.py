@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Engine, exc
 
 from counterfoil.core.events import LogEvent
 from counterfoil.core.operation_type import Operations
+from counterfoil.ledger.acknowledgements import drop_acknowledged
 from counterfoil.ledger.engine import in_transaction, ledger_engine
 from counterfoil.ledger.names import Ledger, ledger_of
 from counterfoil.ledger.partitions import drop_published, make_ahead
@@ -44,6 +45,10 @@ from counterfoil.telemetry import alarm, log
 LONGEST_TURN = 0.25  #: seconds; how late a signal or a renewal may be noticed
 STALLED = 60.0  #: seconds after which the oldest unpublished row is an alarm (D02)
 LOOK_EVERY, TIDY_EVERY = 10.0, 3600.0  #: seconds
+TIDY_LIMIT, TIDY_AGAIN = (
+    5_000,
+    1.0,
+)  #: notes of offset commits that are deleted at once; seconds until the next, where there are more
 
 
 @dataclass
@@ -206,13 +211,15 @@ def _now_and_then(process: _Process, relay: Relay) -> None:
         if age is not None and age > STALLED:
             alarm(LogEvent.OUTBOX_STALLED, seconds=round(age, 1))
     if now >= process.tidy_at:
-        process.tidy_at = now + TIDY_EVERY
-        in_transaction(process.engine, lambda connection: _tidy(connection, settings))
+        more = in_transaction(process.engine, lambda connection: _tidy(connection, settings))
+        process.tidy_at = now + (TIDY_AGAIN if more else TIDY_EVERY)
 
 
-def _tidy(connection: Connection, settings: Settings) -> None:
+def _tidy(connection: Connection, settings: Settings) -> bool:
+    """Whether there is more to do soon."""
     make_ahead(connection, settings.partitions_ahead)
     drop_published(connection, settings.published_kept)
+    return drop_acknowledged(connection, settings.published_kept, limit=TIDY_LIMIT) == TIDY_LIMIT
 
 
 def _leave(process: _Process, relay: Relay, *, lost: bool) -> int:

@@ -132,3 +132,30 @@ FROM unnest(:r_shard) AS a(shard),
     LATERAL (SELECT o.created_at FROM counterfoil.outbox o WHERE o.shard = a.shard ORDER BY o.id LIMIT 1) f
 """
 ).bindparams(column("r_shard", "int2"))
+
+#: Notes of offset commits past their time, but for the highest of each partition: from one partition to the next through the
+#: index, and of each only the lowest, which are the oldest (where a topic was made again older ones wait for those).
+DROP_ACKNOWLEDGED: TextClause = text(
+    """
+WITH RECURSIVE place AS (
+    (SELECT topic, partition FROM counterfoil.acknowledged ORDER BY topic, partition LIMIT 1)
+    UNION ALL
+    SELECT n.topic, n.partition FROM place p CROSS JOIN LATERAL (
+        SELECT topic, partition FROM counterfoil.acknowledged
+        WHERE (topic, partition) > (p.topic, p.partition) ORDER BY topic, partition LIMIT 1
+    ) n
+),
+old AS MATERIALIZED (
+    SELECT a.place FROM place p CROSS JOIN LATERAL (
+        SELECT max(up_to) AS up_to FROM counterfoil.acknowledged WHERE topic = p.topic AND partition = p.partition
+    ) newest CROSS JOIN LATERAL (
+        SELECT ctid AS place, at FROM counterfoil.acknowledged
+        WHERE topic = p.topic AND partition = p.partition AND up_to < newest.up_to
+        ORDER BY up_to LIMIT :k_limit
+    ) a
+    WHERE a.at < (SELECT counterfoil.ledger_time() - CAST(:k_kept AS interval))
+    LIMIT :k_limit
+)
+DELETE FROM counterfoil.acknowledged WHERE ctid = ANY (ARRAY(SELECT place FROM old))
+"""
+)
