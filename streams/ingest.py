@@ -23,9 +23,6 @@ from counterfoil.telemetry import alarm, log
 
 #: Seconds between two asynchronous commits: a commit costs the broker a record.
 COMMIT_EVERY = 0.05
-#: Seconds for a synchronous commit; past it the records come again, which is harmless.
-COMMIT_WITHIN = 5.0
-
 #: Seconds that full hands are waited for before their partitions are paused.
 ROOM_WITHIN = 0.25
 
@@ -151,9 +148,11 @@ class Ingest:
         if pause:
             self.consumer.pause([TopicPartition(*place) for place in pause])
             self._paused.update(pause)
+            log(LogEvent.PARTITIONS_PAUSED, count=len(pause))
         if resume:
             self.consumer.resume([TopicPartition(*place) for place in resume])
             self._paused.difference_update(resume)
+            log(LogEvent.PARTITIONS_RESUMED, count=len(resume))
 
     def _is_full(self, place: Place) -> bool:
         return self._in_hand.full(self._topics[place[0]][0], place, paused=place in self._paused)
@@ -173,6 +172,7 @@ class Ingest:
         self.consumer.commit(offsets=_offsets(moved), asynchronous=True)
 
     def _commit_now(self, moved: Sequence[Committable]) -> None:
+        """Synchronously, for as long as librdkafka tries; where it fails the records come again, which is harmless."""
         if not moved:
             return
         self._acknowledgements.issued(moved)

@@ -49,14 +49,10 @@ class LogEvent(StrEnum):
     AWAITING_CONFIRMATION = "awaiting_confirmation"  #: it may have been applied
     NOT_APPLICABLE = "not_applicable"  #: cancelled: no effect
     ACK_SENT = "ack_sent"  #: an offset above its record is committed
-    ACCEPTED = "accepted"  #: a caller's transaction wrote the operation
-    COMPLETED = "completed"  #: a record with nothing left to do
-    NOT_ADMITTED = "not_admitted"  #: left for later, with the reason
     HELD = "held"  #: a record kept raw, not run
     SENT_AGAIN = "sent_again"  #: its command record is written again
     RECEIPT_KEPT = "receipt_kept"  #: a late receipt, evidence only
     ANSWER_KEPT = "answer_kept"  #: a late answer, evidence only
-    CANCEL_ASKED = "cancel_asked"  #: remembered until its next legal step
     # -- of the relay and the topics
     PUBLISHED = "published"  #: a batch, with its count
     PUBLISH_UNKNOWN = "publish_unknown"  #: the broker did not say; sent again
@@ -76,8 +72,8 @@ class LogEvent(StrEnum):
     LEASE_LOST = "lease_lost"  #: alarm: the session was over; a new one is opened
     PARTITIONS_ASSIGNED = "partitions_assigned"  #: by the consumer group
     PARTITIONS_REVOKED = "partitions_revoked"  #: by the consumer group
-    PARTITIONS_PAUSED = "partitions_paused"  #: hands are full
-    PARTITIONS_RESUMED = "partitions_resumed"  #: there is room again
+    PARTITIONS_PAUSED = "partitions_paused"  #: so many: hands are full
+    PARTITIONS_RESUMED = "partitions_resumed"  #: so many: there is room again
     DATABASE_LOST = "database_lost"  #: alarm; after `stop_after` the process leaves
     DATABASE_BACK = "database_back"  #: with the seconds it was away
     BROKER_LOST = "broker_lost"  #: alarm; after `stop_after` the process leaves
