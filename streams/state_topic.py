@@ -1,7 +1,7 @@
 """The acknowledgement rule of the compacted topic: there the last record of a key wins, so the order of what is noted matters.
 
 A row's acknowledgement counts only once every earlier row of its key that was sent is settled for good (acknowledged or
-refused). If an earlier one has to be sent again, the later ones do too, after it, whatever their own reports say (H2). Pure: it
+refused). If an earlier one has to be sent again, the later ones do too, after it, whatever their own reports say. Pure: it
 sends nothing.
 """
 

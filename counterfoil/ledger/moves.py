@@ -38,7 +38,7 @@ class Facts(NamedTuple):
 
 
 class StateLine(NamedTuple):
-    """The content of one state record (design: it has no payload). `time` is the ledger's."""
+    """The content of one state record (it has no payload). `time` is the ledger's."""
 
     epoch: int
     sequence: int

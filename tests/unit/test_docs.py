@@ -111,6 +111,15 @@ def test_every_word_of_the_closed_lists_has_a_meaning() -> None:
     assert all(f"`{one.value}`" in page for one in Reason)
 
 
+def test_every_invariant_that_code_or_tests_name_is_on_its_page() -> None:
+    there = set(re.findall(r"^\| ([SL]\d+) \|", (ROOT / "docs/reference/invariants.md").read_text(), re.MULTILINE))
+    rooms = ("counterfoil", "streams", "schemas", "sinks", "reconciler", "tests")
+    for path in (path for room in rooms for path in (ROOT / room).rglob("*.py")):
+        docs = re.findall(r'"""(.*?)"""', path.read_text(), re.DOTALL)
+        named = {one for doc in docs for one in re.findall(r"(?<![\w-])[SL]\d{1,2}(?!\w)", doc)}
+        assert named <= there, path
+
+
 def test_no_page_speaks_of_a_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", page.read_text()), page.name

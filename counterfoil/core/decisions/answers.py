@@ -89,7 +89,7 @@ def _settles_all(rules: Rules, standing: Standing) -> bool:
     """Whether a receipt of the latest attempt also ends the doubt about the earlier ones.
 
     Under one key the sink gives all of them one effect, and a version guard refuses the others. After a risk that a person
-    accepted an earlier request may still land: its doubt stays, and with it the wait for the entity (T13).
+    accepted an earlier request may still land: its doubt stays, and with it the wait for the entity.
     """
     if standing.doubtful_since is None:
         return False
@@ -110,7 +110,7 @@ def _not_done(rules: Rules, standing: Standing, answered: Answered, now: datetim
     if outcome is AttemptOutcome.TEMPORARY and standing.tries_left > 0:
         wait = _backoff(rules, standing, answered.retry_after, jitter)
         return Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, reason, outcome, wait, wait > NOW, doubt_over=over)
-    if earlier:  # the sink may show an effect of the earlier attempt: look before anybody calls it failed (T1)
+    if earlier:  # the sink may show an effect of the earlier attempt: look before anybody calls it failed (S11)
         wait = rules.window if rules.has_probe else NOW
         kind = EventKind.AWAITING_CONFIRMATION
         return Move(State.AWAITING_CONFIRMATION, kind, Reason.PROBE_FIRST.value, outcome, wait, cause=reason)
