@@ -161,11 +161,19 @@ def test_the_words_for_terminals_say_the_same(lines: Lines) -> None:
     assert lines.getvalue().endswith("info started worker=w1\n")
 
 
-def test_a_closed_standard_error_stops_nobody(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_error_stops_nobody(lines: Lines) -> None:
+    """A reader that is gone must not stop a worker; what is written once there is a reader again is read."""
     closed = io.StringIO()
     closed.close()
-    monkeypatch.setattr(sys, "stderr", closed)
-    telemetry.log(LogEvent.STARTED)
+    with pytest.raises(ValueError, match="closed"):
+        closed.write("so would every line raise")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", closed)
+        telemetry.log(LogEvent.STARTED)
+        telemetry.alarm(LogEvent.DATABASE_LOST)
+        telemetry.log_each(LogEvent.RECEIVED, [{"type": "sync"}])
+    telemetry.log(LogEvent.STOPPED)
+    assert [line["event"] for line in read(lines)] == ["stopped"]
 
 
 def test_counters_have_fixed_labels_and_no_texts(monkeypatch: pytest.MonkeyPatch, planted: Planted) -> None:
