@@ -16,14 +16,28 @@ from counterfoil.core.records import Receipt
 
 
 class WrongAnswer(Exception):
-    """An effect in the ledger returned something that is neither a receipt nor None: it is rolled back."""
+    """An effect returned something that is no receipt; in the ledger, also not None: it is rolled back."""
 
 
 def returned(attempt: int, revision: int, answer: object) -> Answered:
     """An effect outside returned. Anything but a receipt proves nothing."""
-    if isinstance(answer, Receipt):
-        return Answered(attempt, AttemptOutcome.DONE, Reason.RECEIPT.value, receipt=answer, revision=revision)
-    return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.WRONG_ANSWER.value, revision=revision)
+    try:
+        receipt = checked(answer)
+    except WrongAnswer:
+        return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.WRONG_ANSWER.value, revision=revision)
+    return Answered(attempt, AttemptOutcome.DONE, Reason.RECEIPT.value, receipt=receipt, revision=revision)
+
+
+def checked(answer: object) -> Receipt:
+    """The receipt; a subclass may have skipped the checks, so a plain one is made of its fields. Raises WrongAnswer."""
+    if type(answer) is Receipt:
+        return answer
+    try:
+        if isinstance(answer, Receipt):
+            return Receipt(answer.remote_id, answer.version, answer.sink_time)
+    except BaseException as error:
+        raise WrongAnswer from error
+    raise WrongAnswer
 
 
 def committed(attempt: int, revision: int, receipt: Receipt | None) -> Answered:
@@ -43,7 +57,10 @@ def timed_out(attempt: int, revision: int) -> Answered:
 
 def raised(errors: Errors, attempt: int, revision: int, error: BaseException) -> Answered:
     """An effect raised."""
-    outcome, reason, retry_after = meaning(errors, errors.sort(error))
+    try:
+        outcome, reason, retry_after = meaning(errors, errors.sort(error))
+    except BaseException:  # noqa: BLE001 - whatever a user's class does when it is looked at
+        return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.UNCLASSIFIED_EXCEPTION.value, revision=revision)
     if outcome is AttemptOutcome.UNCERTAIN:
         reason = _doubt(error).value
     return Answered(attempt, outcome, reason, retry_after=retry_after, revision=revision)

@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import psycopg
 from sqlalchemy import Connection, exc
 
 from counterfoil.core.decisions import Answered
 from counterfoil.core.effect import InLedger, InLedgerBatch
+from counterfoil.core.events import LogEvent
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Item, Receipt
 from counterfoil.failpoints import FailpointHit, failpoint
 from counterfoil.ledger.engine import AGAIN
 from counterfoil.ledger.settlement import Locked, Result, holds, lock, save
 from counterfoil.streams.admitting import Admitting, Desk, Job
-from counterfoil.streams.answers import WrongAnswer, committed, raised
+from counterfoil.streams.answers import checked, committed, raised
 from counterfoil.streams.clock import boottime
-from counterfoil.streams.ledger_calls import DatabaseGone, is_away
+from counterfoil.streams.ledger_calls import is_away
+from counterfoil.streams.lent import EndedTransaction, Lent
 from counterfoil.streams.record import Record
 from counterfoil.streams.runnable import RunnableType
 from counterfoil.streams.settled import Became, tell
+from counterfoil.telemetry import alarm
 
-#: Marks a connection whose transaction is lent to an effect; see `refuse_commit`.
-LENT = "counterfoil_lent"
+#: How often a batch is repeated whose line to the database breaks while its effects run, before they are taken for the cause.
+BREAKS = 3
 
 
 class EffectFailed(Exception):
@@ -37,17 +44,6 @@ class EffectFailed(Exception):
         super().__init__(type(error).__name__)
         self.place = place
         self.error = error
-
-
-class EffectCommitted(Exception):
-    """An effect tried to commit the transaction that was lent to it; nothing was committed."""
-
-
-def refuse_commit(connection: Connection) -> None:
-    """For the engine's `commit` event: an effect must not commit, or its outcome would not be in the same transaction."""
-    if connection.info.get(LENT):
-        connection.connection.rollback()  # SQLAlchemy takes it for committed from here on, and would not roll back itself
-        raise EffectCommitted
 
 
 class InLedgerWork:
@@ -82,8 +78,11 @@ class InLedgerWork:
         waiting = [list(jobs)]
         while waiting:
             batch = waiting.pop()
+            breaks: list[BaseException] = []
             try:
-                became = self._desk.calls.run(lambda connection, batch=batch: self._unit(connection, batch))  # type: ignore[misc]
+                became = self._desk.calls.run(
+                    lambda connection, batch=batch, breaks=breaks: self._unit(connection, batch, breaks)  # type: ignore[misc]
+                )
             except EffectFailed as failed:
                 if len(batch) > 1:
                     waiting.extend(_split(batch, failed.place))
@@ -98,7 +97,7 @@ class InLedgerWork:
                 became = self._fail(batch[0], error)
             tell(self._type.name, became)
 
-    def _unit(self, connection: Connection, batch: Sequence[Job]) -> list[Became]:
+    def _unit(self, connection: Connection, batch: Sequence[Job], breaks: list[BaseException]) -> list[Became]:
         locked = lock(connection, [job.admitted.number for job in batch])
         held = [
             (place, job)
@@ -108,16 +107,17 @@ class InLedgerWork:
         if not held:
             return []
         failpoint("worker.before_effect")
-        receipts = self._apply(connection, held)
-        failpoint("worker.after_effect")
-        results = [
-            Result(job.admitted.number, committed(job.admitted.attempt, job.admitted.revision, receipt))
-            for (_, job), receipt in zip(held, receipts, strict=True)
-        ]
+        lent = Lent(connection)
         try:
+            receipts = self._apply(connection, lent, held)
+            failpoint("worker.after_effect")
+            results = [
+                Result(job.admitted.number, committed(job.admitted.attempt, job.admitted.revision, receipt))
+                for (_, job), receipt in zip(held, receipts, strict=True)
+            ]
             became = self._save(connection, locked, [job for _, job in held], results)
-        except exc.SQLAlchemyError as error:
-            raise _of_effect(None, error) from None
+        except (EffectFailed, exc.SQLAlchemyError) as error:
+            raise _of_effect(lent, error, breaks) from None
         failpoint("worker.before_settle_commit")
         return became
 
@@ -129,43 +129,49 @@ class InLedgerWork:
             if job.admitted.number in became
         ]
 
-    def _apply(self, connection: Connection, held: Sequence[tuple[int, Job]]) -> list[Receipt | None]:
+    def _apply(self, connection: Connection, lent: Lent, held: Sequence[tuple[int, Job]]) -> list[Receipt | None]:
         """The effects, on a transaction that they may write in and not end."""
-        connection.info[LENT] = True
-        try:
+        with lent:
             if isinstance(self._effect, InLedgerBatch):
-                return self._apply_batch(connection, held, self._effect)
-            return [self._apply_one(connection, place, job, self._effect) for place, job in held]
-        finally:
-            connection.info.pop(LENT, None)
+                receipts = self._apply_batch(connection, lent, held, self._effect)
+            else:
+                receipts = [self._apply_one(connection, lent, place, job, self._effect) for place, job in held]
+        try:
+            lent.take_back()
+        except EndedTransaction as error:
+            raise EffectFailed(None, error) from None
+        return receipts
 
     def _apply_batch(
-        self, connection: Connection, held: Sequence[tuple[int, Job]], effect: InLedgerBatch[Any]
+        self, connection: Connection, lent: Lent, held: Sequence[tuple[int, Job]], effect: InLedgerBatch[Any]
     ) -> list[Receipt | None]:
         now = boottime()
         items = [Item(job.payload, job.attempt(max(job.until - now, 0.0))) for _, job in held]
         try:
             effect.call(connection, items)
-        except (FailpointHit, KeyboardInterrupt):
+            lent.look()
+        except FailpointHit:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
-            raise _of_effect(None, error) from None
+            raise EffectFailed(None, error) from None
         return [None] * len(held)
 
-    def _apply_one(self, connection: Connection, place: int, job: Job, effect: InLedger[Any]) -> Receipt | None:
+    def _apply_one(self, connection: Connection, lent: Lent, place: int, job: Job, effect: InLedger[Any]) -> Receipt | None:
         try:
             receipt = effect.call(connection, job.payload, job.attempt(max(job.until - boottime(), 0.0)))
-        except (FailpointHit, KeyboardInterrupt):
+            lent.look()
+            return None if receipt is None else checked(receipt)
+        except FailpointHit:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's function raises, SystemExit too
-            raise _of_effect(place, error) from None
-        if receipt is not None and not isinstance(receipt, Receipt):
-            raise EffectFailed(place, WrongAnswer())
-        return receipt
+            raise EffectFailed(place, error) from None
 
     def _fail(self, job: Job, error: BaseException) -> list[Became]:
         """Save what the one operation's own exception means; its effect was rolled back."""
         answered: Answered = raised(self._effect.errors, job.admitted.attempt, job.admitted.revision, error)
+        if isinstance(error, EndedTransaction):
+            answered = replace(answered, outcome=AttemptOutcome.TEMPORARY, reason=Reason.EFFECT_ENDED_TRANSACTION.value)
+            alarm(LogEvent.UNEXPECTED, type=self._type.name, error_class=type(error).__name__, reason=answered.reason)
 
         def unit(connection: Connection) -> list[Became]:
             locked = lock(connection, [job.admitted.number])
@@ -176,13 +182,27 @@ class InLedgerWork:
         return self._desk.calls.run(unit)
 
 
-def _of_effect(place: int | None, error: BaseException) -> BaseException:
-    """What an exception inside the unit is: the database's own trouble goes on as it is, all else is the effect's."""
-    if is_away(error) or isinstance(error, DatabaseGone):
-        return error
-    if isinstance(error, exc.DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN:
-        return error  # the whole unit is run again
-    return EffectFailed(place, error)
+def _of_effect(lent: Lent, error: EffectFailed | exc.SQLAlchemyError, breaks: list[BaseException]) -> BaseException:
+    """What an exception is that came after the effects began: the ledger's only where its own line broke, else the effect's.
+
+    An effect may use another database, or break the line itself: the unit is repeated for a broken line, and not for ever.
+    """
+    failed = error if isinstance(error, EffectFailed) else EffectFailed(None, error)
+    cause = failed.error
+    if lent.ended():
+        return EffectFailed(failed.place, EndedTransaction())
+    if lent.broken:
+        lent.throw_away()  # or the rollback would fail in place of what is raised here
+        breaks.append(cause)
+        return _away() if len(breaks) < BREAKS else failed
+    if isinstance(cause, exc.DBAPIError) and getattr(cause.orig, "sqlstate", None) in AGAIN:
+        return cause  # the whole unit is run again
+    return failed
+
+
+def _away() -> exc.SQLAlchemyError:
+    """What the ledger's calls take for a database that is away."""
+    return exc.OperationalError(None, None, psycopg.OperationalError(), hide_parameters=True)
 
 
 def _split(batch: list[Job], place: int | None) -> list[list[Job]]:

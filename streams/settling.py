@@ -14,15 +14,15 @@ from concurrent.futures import Executor as Pool
 from dataclasses import replace
 from typing import NamedTuple
 
-from sqlalchemy import Connection, exc
+from sqlalchemy import Connection
 
 from counterfoil.core.decisions import Answered
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
-from counterfoil.failpoints import failpoint
+from counterfoil.failpoints import FailpointHit, failpoint
 from counterfoil.ledger.settlement import Result, Saved, already, lock, save
 from counterfoil.streams.admitting import Desk, Job
-from counterfoil.streams.ledger_calls import is_away
+from counterfoil.streams.ledger_calls import DatabaseGone, is_away
 from counterfoil.streams.runnable import RunnableType
 from counterfoil.streams.settled import Became, tell
 
@@ -109,7 +109,9 @@ class Settling:
             runs: list[Saved] = []
             try:
                 became = self._desk.calls.run(lambda connection, part=part, runs=runs: self._unit(connection, part, runs))  # type: ignore[misc]
-            except exc.SQLAlchemyError as error:
+            except (DatabaseGone, FailpointHit):
+                raise
+            except Exception as error:
                 if is_away(error):
                     raise
                 if len(part) > 1:

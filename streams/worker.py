@@ -23,7 +23,6 @@ from typing import Any
 import faust
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from faust.app.base import BootStrategy
-from sqlalchemy import event
 
 from counterfoil.core.effect import Effect
 from counterfoil.core.events import LogEvent
@@ -35,7 +34,7 @@ from counterfoil.settings import Settings, SettingsError, load_operations
 from counterfoil.streams.acknowledging import Acknowledgements
 from counterfoil.streams.admitting import Admitting, Desk
 from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.in_ledger import InLedgerWork, refuse_commit
+from counterfoil.streams.in_ledger import InLedgerWork
 from counterfoil.streams.ingest import Ingest
 from counterfoil.streams.kafka_consumer import command_consumer, watching_consumer
 from counterfoil.streams.lane import InLedgerLane, Lane, Means, OutsideLane
@@ -70,7 +69,6 @@ def run(settings: Settings, operations: Operations | None = None) -> int:
     declared = operations if operations is not None else load_operations(settings.operations)
     types = _types(settings, declared)
     engine = ledger_engine(settings.database, pool_size=max(CONNECTIONS, settings.database_pool))
-    event.listen(engine, "commit", refuse_commit)
     calls = LedgerCalls(engine, settings.stop_after.total_seconds())
     ending = Ending()
     limit = settings.shutdown_grace.total_seconds() + LEAVE_WITHIN + 5.0

@@ -137,6 +137,11 @@ class Reason(StrEnum):
         "The effect raised something that nobody sorted; it may have been applied",
         "Sort the exception in `Errors` if it proves that nothing was applied.",
     )
+    EFFECT_ENDED_TRANSACTION = (
+        "effect_ended_transaction",
+        "The effect ended the ledger's transaction, or tried to",
+        "Correct the effect: it must not commit or roll back. Look whether rows of it are there: then nothing is promised.",
+    )
     WRONG_ANSWER = "wrong_answer", "The effect returned something that is not a receipt", "Return a `Receipt` from the effect."
     LEASE_OVER = "lease_over", "The worker that held it was not heard of for a lease", "Look for a worker that died or stalled."
     ATTEMPT_TIME_OVER = (

@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import Any
 
 from confluent_kafka import Message
-from sqlalchemy import event
 
 from counterfoil import Effect, Operations, OperationType
 from counterfoil.core.identity import idempotency_key
@@ -25,7 +24,7 @@ from counterfoil.reporting import writer_of
 from counterfoil.schemas.envelope import Command, command_headers, source
 from counterfoil.streams.admitting import Admitting, Desk
 from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.in_ledger import InLedgerWork, refuse_commit
+from counterfoil.streams.in_ledger import InLedgerWork
 from counterfoil.streams.lane import InLedgerLane, Lane, Means, OutsideLane
 from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import LedgerCalls
@@ -89,7 +88,6 @@ class Line:
 def cut_line(ledger: Bed, operation_type: OperationType[Any], proxy: FaultProxy) -> Iterator[Line]:
     """A lane whose ledger is reached through the proxy."""
     engine = ledger_engine(ledger.server.url_of(ledger.database.name, port=proxy.port))
-    event.listen(engine, "commit", refuse_commit)
     [type_] = runnable_types(
         Operations(operation_type),
         rules_of,
