@@ -22,8 +22,6 @@ from counterfoil.streams.settling import Settling
 from counterfoil.streams.slots import Slots
 from counterfoil.streams.threads import Threads
 
-#: Batches of one in-ledger type in work: while one is in the database, the next is decoded.
-IN_WORK = 2
 #: Answers that wait to be saved, above which nothing more is admitted.
 MOST_UNSAVED = 2_000
 
@@ -33,7 +31,9 @@ Fail = Callable[[BaseException], None]
 class Means(NamedTuple):
     """What the lanes of a worker share."""
 
-    pool: Pool  #: the ledger's threads
+    pool: Pool  #: the ledger's threads: admissions and answers of effects outside, none of which waits for an effect
+    in_ledger: Pool  #: threads that run effects in the ledger
+    in_work: int  #: batches of one in-ledger type at a time: while one is in the database, the next is decoded
     slots: Slots
     threads: Threads
     fail: Fail  #: the worker cannot go on
@@ -54,14 +54,15 @@ class Lane(Protocol):
 
 
 class InLedgerLane:
-    """Batches of at most `places` records, two at a time, each a whole piece of work for one of the ledger's threads."""
+    """Batches of at most `places` records, each a whole piece of work for one thread; a slow type leaves one to the others."""
 
     lost = 0  #: none of its calls has a time-out
 
     def __init__(self, type_: RunnableType, work: InLedgerWork, means: Means) -> None:
         self._places = type_.places
         self._work = work
-        self._pool = means.pool
+        self._pool = means.in_ledger
+        self._most = means.in_work
         self._fail = means.fail
         self._waiting: deque[Record] = deque()
         self._in_work = 0
@@ -74,7 +75,7 @@ class InLedgerLane:
         """What waits is dropped where it is begun; what is admitted settles in moments."""
 
     def _pump(self) -> None:
-        while self._waiting and self._in_work < IN_WORK:
+        while self._waiting and self._in_work < self._most:
             waiting = self._waiting
             batch = [waiting.popleft() for _ in range(min(self._places, len(waiting)))]
             self._in_work += 1

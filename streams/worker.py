@@ -1,8 +1,8 @@
 """`counterfoil worker`: takes command records, runs their effects, settles, commits.
 
 Puts the parts together. Faust hosts the agents (one a type, fed over a channel), the timers, the signals and the order of start
-and stop; librdkafka carries the records; two threads call the ledger. No exception leaves an agent: whatever goes wrong with the
-worker itself ends the process.
+and stop; librdkafka carries the records; a few threads call the ledger. No exception leaves an agent: whatever goes wrong with
+the worker itself ends the process.
 """
 
 from __future__ import annotations
@@ -49,10 +49,12 @@ from counterfoil.streams.watch import BrokerWatch, Patience, ProgressWatch
 from counterfoil.streams.worker_life import LEAVE_WITHIN, Ending, Life, Parts
 from counterfoil.telemetry import alarm, log
 
-#: Connections that a worker uses at once: two for the road, one each for lease, sweepers and notes.
-CONNECTIONS = 5
+#: Connections that a worker uses at once: two for the road, two for effects in the ledger, one each for lease, sweepers, notes.
+CONNECTIONS = 7
 #: Threads that call the ledger on the road of operations: while one batch is in the database the next is decoded.
 LEDGER_THREADS = 2
+#: Threads that run effects in the ledger; where several types have such effects, no one type has all of them (L3).
+IN_LEDGER_THREADS = 2
 #: Batches that a channel holds before its agent has taken them; ingest pauses long before.
 CHANNEL = 64
 #: A batch makes tens of thousands of small values that live until it is settled.
@@ -142,7 +144,10 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
     desk = Desk(calls, writer, lease, in_hand, settings.hold_for, settings.review_within)
     pool = ThreadPoolExecutor(LEDGER_THREADS, thread_name_prefix="ledger")
     threads = Threads(settings.thread_pool)
-    means = Means(pool, Slots(settings.effect_concurrency, settings.thread_pool), threads, ending.because)
+    in_ledger = ThreadPoolExecutor(IN_LEDGER_THREADS, thread_name_prefix="in-ledger")
+    several = sum(not isinstance(each.effect, Effect) for each in types) > 1
+    slots = Slots(settings.effect_concurrency, settings.thread_pool)
+    means = Means(pool, in_ledger, IN_LEDGER_THREADS - several, slots, threads, ending.because)
     return Parts(
         calls=calls,
         lease=lease,
@@ -159,7 +164,7 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
         ),
         broker=broker,
         progress=ProgressWatch(watcher, in_hand, Patience({topic: each.patience for topic, each in by_topic.items()})),
-        ledger_pool=pool,
+        ledger_pools=(pool, in_ledger),
         ending=ending,
         grace=settings.shutdown_grace.total_seconds(),
         lost_threads=settings.lost_threads,

@@ -10,7 +10,7 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +71,7 @@ class Parts:
     sweeper: Sweeper
     broker: BrokerWatch
     progress: ProgressWatch
-    ledger_pool: ThreadPoolExecutor
+    ledger_pools: Sequence[ThreadPoolExecutor]
     ending: Ending
     grace: float  #: seconds for what runs at the end
     lost_threads: int  #: calls past their time-out at which the worker leaves
@@ -158,5 +158,6 @@ class Life(mode.Service):
             await self.note()
             await in_thread(self._aside, parts.lease.close)
         self._aside.shutdown(wait=False, cancel_futures=True)
-        parts.ledger_pool.shutdown(wait=False, cancel_futures=True)
+        for pool in parts.ledger_pools:
+            pool.shutdown(wait=False, cancel_futures=True)
         self.clean = finished and left

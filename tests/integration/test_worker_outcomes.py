@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from counterfoil.sinks.fake import Behaviour, FakeSink, Plan, Rule
+from tests.support import held_types
 from tests.support.ledgers import Bed
 from tests.support.processes import CommandLine
 from tests.support.topics import Topics
@@ -152,6 +154,22 @@ def test_async_effects_run_side_by_side_on_the_loop(works: Works, sink: FakeSink
     works.settled(push_async, within=25, succeeded=32)
     assert set(sink.effects_per_operation().values()) == {1}
     assert worker.terminate() == 0
+
+
+def test_a_slow_type_in_the_ledger_leaves_the_other_types_their_turn(works: Works) -> None:
+    """L3: its batches wait in the database for as long as they like; the other types settle meanwhile."""
+    works.worker(operations=held_types.MODULE)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = :key AND NOT granted"
+    with works.ledger.engine.connect() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": held_types.LOCK})
+        works.enqueue(in_batches, ["a", "b", "c"])
+        eventually(lambda: works.ledger.one(waiting, key=held_types.LOCK) >= 1, within=30, what="a batch that waits")
+        works.enqueue(push, ["x", "y"])
+        works.enqueue(one_by_one, ["z"])
+        works.settled(push, within=30, succeeded=2)
+        works.settled(one_by_one, within=30, confirmed=1)
+        assert "confirmed" not in works.states(in_batches)
+    works.settled(in_batches, confirmed=3)
 
 
 def test_the_newer_group_protocol_works_by_setting(works: Works) -> None:

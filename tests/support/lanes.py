@@ -104,7 +104,7 @@ def cut_line(ledger: Bed, operation_type: OperationType[Any], proxy: FaultProxy)
     topics = topics_of(ledger.name, [type_])
     admitting = Admitting(desk, type_, topics)
     with ThreadPoolExecutor(2) as pool:
-        means = Means(pool, Slots(64, 16), Threads(16), failed.append)
+        means = Means(pool, pool, 2, Slots(64, 16), Threads(16), failed.append)
         lane: Lane
         if isinstance(type_.effect, Effect):
             lane = OutsideLane(desk, type_, admitting, means)
