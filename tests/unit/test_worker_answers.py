@@ -74,6 +74,40 @@ def test_an_answer_that_is_no_receipt_proves_nothing(answer: object) -> None:
     assert returned(1, 1, answer).reason == Reason.WRONG_ANSWER.value
 
 
+class Unreadable(Temporary):
+    """Raises when anybody reads the sink's wish."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "retry_after":
+            raise SystemExit(3)
+        return super().__getattribute__(name)
+
+
+class Unchecked(Receipt):
+    """Skips the checks of a receipt."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
+def test_an_outcome_that_cannot_be_read_proves_nothing() -> None:
+    """S2, L2: it is answered all the same."""
+    answered = raised(ERRORS, 2, 1, Unreadable())
+    assert (answered.outcome, answered.reason) == (O.UNCERTAIN, "unclassified_exception")
+
+
+def test_a_receipt_of_a_class_of_its_own_is_checked_and_made_plain() -> None:
+    """S2, L2: what the ledger cannot keep is no receipt."""
+    assert type(returned(1, 1, Unchecked("r-1")).receipt) is Receipt
+    assert returned(1, 1, Unchecked("r-1")).receipt == Receipt("r-1")
+    for unfit in (Unchecked(5), Unchecked("a\0"), Unchecked("r", "1.0")):  # type: ignore[arg-type]
+        assert returned(1, 1, unfit).reason == Reason.WRONG_ANSWER.value
+        assert returned(1, 1, unfit).outcome is O.UNCERTAIN
+
+
 def test_a_receipt_is_kept_and_a_time_out_is_uncertain() -> None:
     receipt = Receipt("r-1")
     assert returned(1, 1, receipt).receipt is receipt
