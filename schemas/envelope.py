@@ -232,6 +232,9 @@ def _text(found: dict[str, Any], name: str, limit: int) -> str:
 
 
 def _number(found: dict[str, Any], name: str) -> int:
+    raw = found.get(name)
+    if type(raw) is bytes and len(raw) < 19 and raw.isdigit():
+        return int(raw)
     raw = _raw(found, name, 19)
     if not raw.isdigit() or (number := int(raw)) >= _INT64:
         raise Undecodable(Reason.UNDECODABLE_FRAME, name)
@@ -248,8 +251,8 @@ def _requested_type(raw: bytes) -> str:
 
 def _uuid(found: dict[str, Any], name: str) -> UUID:
     raw = _raw(found, name, 36)
-    digits = raw[:8] + raw[9:13] + raw[14:18] + raw[19:23] + raw[24:]
-    if len(raw) != 36 or raw[8:24:5] != b"----":
+    digits = raw.replace(b"-", b"")
+    if len(raw) != 36 or len(digits) != 32 or raw[8:24:5] != b"----":
         raise Undecodable(Reason.UNDECODABLE_FRAME, name)
     try:
         return UUID(bytes=unhexlify(digits))
