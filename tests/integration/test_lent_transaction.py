@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, create_engine, exc, text
 
 from counterfoil import Attempt, Errors, InLedger, InLedgerBatch, Item, OperationType, Receipt, Retry, enqueue_many, seconds
@@ -178,6 +179,21 @@ async def test_an_effect_cannot_end_the_transaction_that_it_is_lent(
     assert states(ledger) == ONE_FAILED
     assert written(ledger) == ["good1", "good2"]
     assert reason(ledger) == "effect_ended_transaction"
+
+
+@pytest.mark.parametrize("how", ["commit", "rollback"])
+async def test_a_refused_end_leaves_no_connection_inside_a_transaction(ledger: Bed, proxy: FaultProxy, how: str) -> None:
+    """L2: the pool hands such a connection to the next unit, which would fail on it and end the worker."""
+    operation_type = one_by_one(lambda connection: getattr(connection, how)())
+    fill(ledger, operation_type)
+    with cut_line(ledger, operation_type, proxy) as line:
+        await line.work_off()
+        pool = line.desk.calls.engine
+        held = [pool.raw_connection() for _ in range(4)]
+        inside = [each.driver_connection.info.transaction_status for each in held if each.driver_connection is not None]
+        for each in held:
+            each.close()
+    assert inside == [TransactionStatus.IDLE] * 4
 
 
 async def test_a_transaction_that_was_ended_behind_our_back_confirms_nothing(ledger: Bed, proxy: FaultProxy) -> None:

@@ -59,7 +59,7 @@ def test_a_failing_batch_is_halved_until_the_one_that_fails_is_alone(works: Work
     """S1, S12, D64: the others are applied once; a failure's own writes are rolled back; tries are counted exactly."""
     works.enqueue(in_batches, [*(f"sku-{n}" for n in range(60)), "busy-1", "rejected-1", "odd-1"])
     works.enqueue(one_by_one, [*(f"one-{n}" for n in range(60)), "busy-2", "rejected-2", "odd-2", "commits-2"])
-    works.worker()
+    worker = works.worker()
     works.settled(in_batches, confirmed=60, quarantined=3)
     works.settled(one_by_one, confirmed=60, quarantined=4)
     logged = works.logged()
@@ -79,6 +79,8 @@ def test_a_failing_batch_is_halved_until_the_one_that_fails_is_alone(works: Work
     letters = f"SELECT number FROM ({written.format('outbox')} UNION ALL {written.format('published')}) l ORDER BY number"
     quarantined = "SELECT number FROM counterfoil.state WHERE state = 'quarantined' ORDER BY number"
     assert works.ledger.rows(letters) == works.ledger.rows(quarantined), "one dead letter each"
+    told = [(line["type"], line["reason"]) for line in lines(worker) if line["event"] == "unexpected"]
+    assert told == [("one_by_one", "effect_ended_transaction")] * 3, "the alarm names the type, at each try"
 
 
 def test_answers_of_effects_outside_are_sorted_and_every_try_is_one_call(works: Works, sink: FakeSink) -> None:
