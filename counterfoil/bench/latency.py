@@ -18,8 +18,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from sqlalchemy import text
 
 from counterfoil.bench.callers import Pace, calling
+from counterfoil.bench.enqueueing import fill
 from counterfoil.bench.figure import Figures, percentile
-from counterfoil.bench.relaying import BATCH, DELETE
+from counterfoil.bench.relaying import AHEAD, BATCH, DELETE
 from counterfoil.bench.stage import PATIENCE, Bed, Stage, Stuck
 from counterfoil.demo.processes import Process
 from counterfoil.ledger.engine import ledger_engine
@@ -70,9 +71,12 @@ def settled(stage: Stage, operations: int, rounds: int) -> Figures:
 
 
 def _times(bed: Bed, consumer: Consumer, number: int, process: Process | None) -> list[float]:
+    end = time.monotonic() + PATIENCE
+    fill(bed, AHEAD + number, 1)
+    while (record := consumer.poll(0.1)) is None or record.error() is not None:  # it sends
+        _look([], process, end)
     after = _newest(bed)
     arrived: dict[str, float] = {}
-    end = time.monotonic() + PATIENCE
     with calling(bed.url, COMMITS, number * COMMITS.operations) as callers:
         while len(arrived) < COMMITS.operations:
             record = consumer.poll(0.1)
