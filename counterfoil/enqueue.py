@@ -213,11 +213,22 @@ def _check_there(connection: Connection, ledger: Ledger, rows: Sequence[Accepted
 
 
 def _common(type: OperationType[Any], not_before: datetime | None, correlation_id: str | None) -> Common:  # noqa: A002
-    if not_before is not None and not_before.tzinfo is None:
-        raise Refused(Reason.NAIVE_DATETIME, path="not_before", subject=type.name)
+    if not_before is not None:
+        _check_instant(type.name, not_before)
     if correlation_id is not None:
         check_text(type.name, "correlation_id", correlation_id, 255)
     return Common(type.name, _first(type), not_before, correlation_id, current_traceparent())
+
+
+def _check_instant(subject: str, not_before: object) -> None:
+    if not isinstance(not_before, datetime):
+        raise Refused(Reason.WRONG_TYPE, path="not_before", subject=subject)
+    try:
+        offset = not_before.utcoffset()
+    except Exception:  # noqa: BLE001  # a tzinfo of the user's own: any error is a refusal
+        offset = None
+    if offset is None:
+        raise Refused(Reason.NAIVE_DATETIME, path="not_before", subject=subject)
 
 
 def _first(type: OperationType[Any]) -> First:  # noqa: A002

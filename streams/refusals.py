@@ -43,8 +43,8 @@ class Refusals:
         decided = []
         for number, standing in locked.standings.items():
             one, rules = commands[number], self._rules.get(locked.facts[number].type)
-            if rules is None or standing.revision != one.revision:
-                continue  # not installed here: its due time finds it; an old revision's row concerns nobody
+            if standing.revision != one.revision:
+                continue  # an old revision's row concerns nobody
             move = set_aside(rules, standing, one.reason)
             if move is not None:
                 decided.append(Decided(standing, locked.facts[number], move))

@@ -15,9 +15,10 @@ from sqlalchemy import Connection
 from counterfoil.core.events import LogEvent
 from counterfoil.core.standing import Rules
 from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
-from counterfoil.ledger.moves import Writer
+from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.restarts import database_started
 from counterfoil.streams.ledger_calls import LedgerCalls
+from counterfoil.streams.settled import tell_written
 from counterfoil.telemetry import count, log
 
 #: Passes of one look; a backlog is worked off over several looks, between which other calls get their turn.
@@ -71,15 +72,16 @@ class Sweeper:
             + self._all(
                 "awaiting_confirmation", lambda c: resend_unprobed(c, writer, rules, limit=limit, look_again=resend_after)
             )
-            + self._all("queued", lambda c: send_due(c, writer, limit=limit, resend_after=resend_after))
+            + self._all("queued", lambda c: send_due(c, writer, rules, limit=limit, resend_after=resend_after))
         )
 
-    def _all(self, state: str, sweep: Callable[[Connection], int]) -> int:
+    def _all(self, state: str, sweep: Callable[[Connection], list[Written]]) -> int:
         total = 0
         for _ in range(PASSES):
             moved = self._calls.once(sweep)
-            total += moved
-            if moved < self._pace.limit:
+            tell_written(moved)
+            total += len(moved)
+            if len(moved) < self._pace.limit:
                 break
         if total:
             log(LogEvent.SWEPT, state=state, count=total)

@@ -5,14 +5,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.synchronize import Barrier
 from typing import NamedTuple
 
 from counterfoil.bench.declared import shipments, show_shipment
-from counterfoil.enqueue import enqueue
+from counterfoil.enqueue import enqueue, prepare
 from counterfoil.ledger.engine import ledger_engine
 
-#: A new process imports first; all of them begin together after this.
-BEGIN_AFTER = 3.0  # seconds
+#: Processes import and connect first; all of them begin together, this long after the last one is ready.
+BEGIN_AFTER = 0.5  # seconds
+READY_WITHIN = 60.0  # seconds
 
 
 class Pace(NamedTuple):
@@ -27,21 +29,31 @@ class Pace(NamedTuple):
 def calling(url: str, pace: Pace, first: int) -> Iterator[list[Future[float]]]:
     """Callers at work; a future answers how many seconds behind its pace that caller ended."""
     context = multiprocessing.get_context("spawn")
-    begin = time.time() + BEGIN_AFTER
+    ready = context.Barrier(pace.callers)
     share = pace.operations // pace.callers
-    with ProcessPoolExecutor(pace.callers, mp_context=context) as pool:
+    with ProcessPoolExecutor(pace.callers, mp_context=context, initializer=_meet_at, initargs=(ready,)) as pool:
         yield [
-            pool.submit(_call, url, begin + number / pace.per_s, pace.callers / pace.per_s, first + number * share, share)
+            pool.submit(_call, url, number / pace.per_s, pace.callers / pace.per_s, first + number * share, share)
             for number in range(pace.callers)
         ]
 
 
-def _call(url: str, begin: float, every: float, first: int, count: int) -> float:
+_ready: Barrier | None = None
+
+
+def _meet_at(ready: Barrier) -> None:
+    global _ready
+    _ready = ready
+
+
+def _call(url: str, offset: float, every: float, first: int, count: int) -> float:
     engine = ledger_engine(url, pool_size=1)
     rows = list(shipments(first, count))
-    with engine.connect():  # connected before the clock starts
-        pass
-    behind = 0.0
+    with engine.connect() as connection:  # connected, and the type compiled, before the clock starts
+        prepare(connection, show_shipment, rows[:1])
+    assert _ready is not None
+    _ready.wait(READY_WITHIN)
+    begin, behind = time.time() + BEGIN_AFTER + offset, 0.0
     for number, row in enumerate(rows):
         due = begin + number * every
         behind = time.time() - due

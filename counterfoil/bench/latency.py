@@ -44,15 +44,17 @@ def latency(stage: Stage, operations: int, rounds: int) -> Figures:
     """Commit → Kafka, in milliseconds; the relay with its own settings."""
     ours, plain = [], []
     with stage.bed("latency") as bed, _arrivals(bed) as consumer:
-        for number in range(rounds):
+        for number in range(rounds + 1):  # the first one warms Kafka, and does not count
             with bed.running("relay") as process:
                 ours.append(_times(bed, consumer, 2 * number, process))
             with _plain_loop(bed):
                 plain.append(_times(bed, consumer, 2 * number + 1, None))
+        ours, plain = ours[1:], plain[1:]
     told: dict[str, Any] = {}
     for name, share in (("p50", 0.5), ("p99", 0.99)):
         found, beside = ([percentile(times, share) for times in side] for side in (ours, plain))
         told[f"{name}_ms"] = round(median(found), 1)
+        told[f"{name}_rounds"] = [round(one, 1) for one in found]
         told[f"plain_{name}_ms"] = round(median(beside), 1)
     ratios = [percentile(mine, 0.5) / percentile(other, 0.5) for mine, other in zip(ours, plain, strict=True)]
     return {"latency": told | {"ratio": round(median(ratios), 3), "plain": PLAIN}}

@@ -14,31 +14,49 @@ from sqlalchemy import Connection
 from counterfoil.core import decisions
 from counterfoil.core.chain import event_content
 from counterfoil.core.decisions import Move
+from counterfoil.core.events import EventKind
+from counterfoil.core.reasons import Reason
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
 from counterfoil.ledger.arrays import Array, columns
-from counterfoil.ledger.moves import Decided, Writer, lock
-from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED
+from counterfoil.ledger.moves import Decided, Writer, Written, lock
+from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED, UNPUBLISHED
 
+#: A record that nobody passed for so long is sent once more, whatever its topic says: the topic may have been made again. A copy
+#: is harmless.
+SURELY_LOST = timedelta(days=1)
 #: State, the topic's road, and the outbox kind of what is sent for it.
 _ROADS = (("queued", ".commands", "command"), ("retry_wait", ".retry", "retry"))
 
 
-def send_due(connection: Connection, writer: Writer, *, limit: int, resend_after: timedelta) -> int:
-    """Sends the command records of queued and waiting operations that are due; answers how many.
+def send_due(
+    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int, resend_after: timedelta
+) -> list[Written]:
+    """Sends the command records of queued and waiting operations that are due; answers them.
 
-    Once sent, an operation is sent again only when the group has committed past its newest record and it still waits; while its
-    record is held it waits for the hold's deadline.
+    Once sent, an operation is sent again when the group has committed past its newest record and it still waits, when that record
+    is nowhere any more, or when it was passed by nobody for SURELY_LOST. While its record is held it waits for the hold's
+    deadline, and is then quarantined.
     """
-    return sum(_send_due(connection, writer, road, limit, resend_after) for road in _ROADS)
+    return [one for road in _ROADS for one in _send_due(connection, writer, rules_by_type, road, (limit, resend_after))]
 
 
-def _send_due(connection: Connection, writer: Writer, road: tuple[str, str, str], limit: int, resend_after: timedelta) -> int:
+def _send_due(
+    connection: Connection,
+    writer: Writer,
+    rules_by_type: Mapping[str, Rules],
+    road: tuple[str, str, str],
+    pace: tuple[int, timedelta],
+) -> list[Written]:
     waiting, topic, kind = road
+    limit, resend_after = pace
     asked = {"d_state": waiting, "d_road": topic, "d_ledger": writer.ledger.name, "d_limit": limit}
     rows = connection.execute(SEND_DUE, asked).all()
-    send = [row for row in rows if row.send and row.held_until is None]
-    later = [(row.number, _later(row, resend_after)) for row in rows if not row.send or row.held_until is not None]
+    over = [row.number for row in rows if row.held_until is not None and row.held_until <= row.now and row.type in rules_by_type]
+    free = [row for row in rows if row.held_until is None]
+    send = _to_send(connection, free)
+    done = {row.number for row in send} | set(over)
+    _look_later(connection, [(row.number, _later(row, resend_after)) for row in rows if row.number not in done])
     if send:
         content = event_content(writer.ledger.secret, "sent_again", "sent_again", b"")
         parameters = [
@@ -48,8 +66,35 @@ def _send_due(connection: Connection, writer: Writer, road: tuple[str, str, str]
         ]
         common = {"s_now": send[0].now, "s_wait": resend_after, "s_secret": writer.ledger.secret_id, "s_kind": kind}
         connection.execute(SEND_AGAIN, {**columns(SEND, parameters), **common})
-    _look_later(connection, later)
-    return len(send)
+    told = EventKind.SENT_AGAIN
+    again = [Written(row.operation_id, row.type, row.attempt, told, None, told.value) for row in send]
+    return again + _end_holds(connection, writer, rules_by_type, over)
+
+
+def _to_send(connection: Connection, rows: Sequence[Any]) -> list[Any]:
+    """Those whose newest record will not bring them to a worker: there is none, it was passed, or it is nowhere any more."""
+    unnoted = [(row.number, shard(row.entity.encode()), row.sent_id) for row in rows if row.sent_id is not None and not row.noted]
+    unpublished = set(connection.execute(UNPUBLISHED, columns(["u_number", "u_shard", "u_id"], unnoted)).scalars())
+    return [
+        row
+        for row in rows
+        if row.sent_id is None
+        or (row.noted and (row.passed or row.now - row.sent_at > SURELY_LOST))
+        or (not row.noted and row.number not in unpublished)
+    ]
+
+
+def _end_holds(
+    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], numbers: Sequence[int]
+) -> list[Written]:
+    locked = lock(connection, numbers)
+    decided = []
+    for number, standing in locked.standings.items():
+        facts = locked.facts[number]
+        move = decisions.set_aside(rules_by_type[facts.type], standing, Reason.HOLD_OVER.value)
+        if move is not None:
+            decided.append(Decided(standing, facts, move))
+    return writer.write(connection, locked.now, decided)
 
 
 def _later(row: Any, resend_after: timedelta) -> datetime:
@@ -59,7 +104,7 @@ def _later(row: Any, resend_after: timedelta) -> datetime:
         held_until: datetime = row.held_until
         return max(held_until, now + resend_after)
     waited: timedelta = now - row.sent_at
-    return now + max(resend_after, waited / 2)
+    return now + min(max(resend_after, waited / 2), SURELY_LOST)
 
 
 def _look_later(connection: Connection, later: Sequence[tuple[int, datetime]]) -> None:
@@ -67,8 +112,8 @@ def _look_later(connection: Connection, later: Sequence[tuple[int, datetime]]) -
         connection.execute(LOOK_LATER, columns(["p_number", "p_due"], later))
 
 
-def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int) -> int:
-    """Moves on running operations whose session is dead or whose run time is over; answers how many."""
+def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int) -> list[Written]:
+    """Moves on running operations whose session is dead or whose run time is over; answers them."""
     asked = {"d_types": Array(rules_by_type), "d_limit": limit}
     rows = connection.execute(LEASES, asked).all()
     over = {row.number: bool(row.lease_over) for row in rows if row.lease_over or row.time_over}
@@ -80,17 +125,17 @@ def end_leases(connection: Connection, writer: Writer, rules_by_type: Mapping[st
         move = decisions.lease_over(rules, standing, lease_over=over[number], now=locked.now, jitter=random())
         if isinstance(move, Move):
             decided.append(Decided(standing, locked.facts[number], move))
-    return len(writer.write(connection, locked.now, decided))
+    return writer.write(connection, locked.now, decided)
 
 
 def resend_unprobed(
     connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int, look_again: timedelta
-) -> int:
-    """Sends again, under the same key, what nobody can probe and the sink's key makes harmless; answers how many.
+) -> list[Written]:
+    """Sends again, under the same key, what nobody can probe and the sink's key makes harmless; answers it.
 
     What may not be sent again is for the reconciler, and is looked at again after `look_again`.
     """
-    names = [name for name, rules in rules_by_type.items() if rules.keyed and not rules.has_probe and not rules.money]
+    names = [name for name, rules in rules_by_type.items() if rules.resendable]
     rows = connection.execute(UNPROBED, {"d_types": Array(names), "d_limit": limit}).all()
     locked = lock(connection, [row.number for row in rows])
     decided, later = [], []
@@ -102,4 +147,4 @@ def resend_unprobed(
         else:
             decided.append(Decided(standing, locked.facts[number], move))
     _look_later(connection, later)
-    return len(writer.write(connection, locked.now, decided))
+    return writer.write(connection, locked.now, decided)

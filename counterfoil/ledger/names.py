@@ -1,9 +1,10 @@
 """What a ledger says of itself: its name, its epoch, and the secret of its keyed digests, read once an engine."""
 
+from collections.abc import Callable
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
-from sqlalchemy import Connection, Engine, exc, select
+from sqlalchemy import Connection, Engine, event, exc, select
 
 from counterfoil.core.errors import Refused
 from counterfoil.core.reasons import Reason
@@ -24,16 +25,30 @@ class Ledger(NamedTuple):
 
 
 _NAMES = ("ledger", "epoch", "state_schema")
+#: Read once an engine, and again after it connects anew: the database behind it may have been made again.
 _known: WeakKeyDictionary[Engine, Ledger] = WeakKeyDictionary()
+_watched: WeakSet[Engine] = WeakSet()
 
 
 def ledger_of(connection: Connection) -> Ledger:
     """The ledger that this connection reaches. Raises Refused where `counterfoil init` has not run."""
-    known = _known.get(connection.engine)
+    engine = connection.engine
+    known = _known.get(engine)
     if known is None:
+        if engine not in _watched:
+            _watched.add(engine)
+            event.listen(engine, "connect", _forget(ref(engine)))
         known = _read(connection)
-        _known[connection.engine] = known
+        _known[engine] = known
     return known
+
+
+def _forget(engine: ReferenceType[Engine]) -> Callable[..., None]:
+    def forget(*_: object) -> None:
+        if (alive := engine()) is not None:
+            _known.pop(alive, None)
+
+    return forget
 
 
 def _read(connection: Connection) -> Ledger:

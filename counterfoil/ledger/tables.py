@@ -122,6 +122,7 @@ state = Table(
     Column("accepted_risk", Boolean, nullable=False, server_default="false"),
     Column("not_before", instant),  # earliest admission
     Column("sent_at", instant),  # when the newest command record of this state went into the outbox; NULL: not yet
+    Column("sent_id", BigInteger),  # the outbox id of that record: it may wait there, be noted in `published`, or be lost
     Column("due_at", instant),  # when the next thing must happen
     Column("closed_at", instant),
     Column("record_road", Text),  # the record it was admitted from

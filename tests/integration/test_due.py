@@ -29,27 +29,51 @@ def fill(ledger: Bed, count: int = 1) -> None:
 
 
 def sent(ledger: Bed, hand: Hand) -> int:
-    return in_transaction(ledger.engine, lambda c: due.send_due(c, hand.writer, limit=500, resend_after=MINUTE))
+    by_type = {hand.rules.name: hand.rules}
+    return len(in_transaction(ledger.engine, lambda c: due.send_due(c, hand.writer, by_type, limit=500, resend_after=MINUTE)))
 
 
 def ended(ledger: Bed, hand: Hand) -> int:
-    return in_transaction(ledger.engine, lambda c: due.end_leases(c, hand.writer, {hand.rules.name: hand.rules}, limit=500))
+    by_type = {hand.rules.name: hand.rules}
+    return len(in_transaction(ledger.engine, lambda c: due.end_leases(c, hand.writer, by_type, limit=500)))
 
 
 def state_of(ledger: Bed) -> str:
     return str(ledger.one("SELECT state FROM counterfoil.state"))
 
 
-def publish(ledger: Bed, offset: int) -> None:
-    """What the relay's note says of a record that it published."""
+def note(ledger: Bed, offset: int, kind: str = "command") -> None:
+    """What the relay does with the newest command row: its note, in place of the row."""
     with ledger.engine.begin() as connection:
-        connection.execute(text("DELETE FROM counterfoil.outbox"))
         connection.execute(
             text(
-                "INSERT INTO counterfoil.published (number, outbox_id, kind, partition, record_offset, at)"
-                " VALUES (1, 1, 'command', 0, :offset, counterfoil.ledger_time())"
+                "WITH gone AS (DELETE FROM counterfoil.outbox WHERE kind IN ('command', 'retry') RETURNING id)"
+                " INSERT INTO counterfoil.published (number, outbox_id, kind, partition, record_offset, at)"
+                " SELECT 1, id, :kind, 0, :offset, counterfoil.ledger_time() FROM gone"
             ),
-            {"offset": offset},
+            {"kind": kind, "offset": offset},
+        )
+
+
+def pass_by(ledger: Bed, hand: Hand, up_to: int, road: str = "commands") -> None:
+    """The group commits."""
+    with ledger.engine.begin() as connection:
+        acknowledgements.note(connection, hand.session, {(f"{ledger.name}.upsert_projection.{road}", 0): up_to})
+
+
+def hold(ledger: Bed) -> None:
+    """What keeping the operation's record raw writes, and its due time come."""
+    with ledger.engine.begin() as connection:
+        connection.execute(
+            text("UPDATE counterfoil.state SET sent_at = NULL, sent_id = NULL, due_at = counterfoil.ledger_time()")
+        )
+        connection.execute(
+            text(
+                "INSERT INTO counterfoil.raw_record (id, status, reason, type, number, topic, partition,"
+                " record_offset, due_at, at)"
+                " VALUES (gen_random_uuid(), 'held', 'no_capable_worker', 'upsert_projection', 1, 't', 0, 0,"
+                " counterfoil.ledger_time() + interval '7 days', counterfoil.ledger_time())"
+            )
         )
 
 
@@ -60,7 +84,7 @@ def test_a_queued_operation_is_sent_again_only_once_the_group_is_past_its_record
     assert sent(ledger, hand) == 0
     ledger.shift(2 * MINUTE)
     assert sent(ledger, hand) == 0, "it is not even published"
-    publish(ledger, 7)
+    note(ledger, 7)
     ledger.shift(10 * MINUTE)
     assert sent(ledger, hand) == 0, "it is published and nobody is past it"
     with ledger.engine.begin() as connection:
@@ -96,16 +120,7 @@ def test_a_retry_goes_over_its_own_topic_when_it_is_due_and_not_before(ledger: B
 def test_a_held_record_waits_for_its_deadline(ledger: Bed) -> None:
     fill(ledger)
     hand = Hand(ledger.engine, lease=timedelta(days=1))
-    with ledger.engine.begin() as connection:
-        connection.execute(text("UPDATE counterfoil.state SET sent_at = NULL, due_at = counterfoil.ledger_time()"))
-        connection.execute(
-            text(
-                "INSERT INTO counterfoil.raw_record (id, status, reason, type, number, topic, partition,"
-                " record_offset, due_at, at)"
-                " VALUES (gen_random_uuid(), 'held', 'no_capable_worker', 'upsert_projection', 1, 't', 0, 0,"
-                " counterfoil.ledger_time() + interval '7 days', counterfoil.ledger_time())"
-            )
-        )
+    hold(ledger)
     assert sent(ledger, hand) == 0
     assert ledger.one("SELECT due_at > counterfoil.ledger_time() + interval '6 days' FROM counterfoil.state") is True
 
@@ -200,7 +215,7 @@ def test_every_unfinished_operation_is_found_by_exactly_one_sweeper(ledger: Bed,
         session = {"none": None, "dead": dead, "live": hand.session}[owner]
         connection.execute(
             text(
-                "UPDATE counterfoil.state SET state = :state, session = :session, sent_at = NULL, attempt = 1,"
+                "UPDATE counterfoil.state SET state = :state, session = :session, sent_at = NULL, sent_id = NULL, attempt = 1,"
                 " outcome = :outcome,"
                 " admitted_at = counterfoil.ledger_time(), doubtful_since = CAST(:doubt AS timestamptz),"
                 " doubtful_revision = CAST(:doubt_key AS int), doubtful_generation = CAST(:doubt_key AS int) - 1,"
@@ -220,7 +235,7 @@ def test_every_unfinished_operation_is_found_by_exactly_one_sweeper(ledger: Bed,
     found = [
         sent(ledger, hand),
         ended(ledger, hand),
-        in_transaction(ledger.engine, lambda c: due.resend_unprobed(c, hand.writer, rules, limit=9, look_again=MINUTE)),
+        len(in_transaction(ledger.engine, lambda c: due.resend_unprobed(c, hand.writer, rules, limit=9, look_again=MINUTE))),
     ]
     expected = 1 if when == "past" and owner != "live" else 0
     assert sum(found) == expected
@@ -244,9 +259,74 @@ def test_a_delayed_operation_is_sent_when_its_time_comes(ledger: Bed) -> None:
         now = connection.execute(text("SELECT counterfoil.ledger_time()")).scalar_one()
         enqueue(connection, upsert_projection, Stock("a", 1, 1), not_before=now + timedelta(hours=1))
     assert hand.admit().admitted == {}, "its first record comes too early"
-    publish(ledger, 0)
+    note(ledger, 0)
     with ledger.engine.begin() as connection:
         acknowledgements.note(connection, hand.session, {(f"{ledger.name}.upsert_projection.commands", 0): 1})
     ledger.shift(timedelta(hours=1, seconds=1))
     assert sent(ledger, hand) == 1
     assert 1 in hand.admit().admitted
+
+
+def test_a_clock_that_steps_back_between_a_resend_and_its_note_strands_nothing(ledger: Bed) -> None:
+    """L4, L5: a failover to a host that is behind; the worker finished the record as not due."""
+    fill(ledger)
+    hand = Hand(ledger.engine, OUTSIDE, lease=timedelta(days=90))
+    hand.admit()
+    hand.settle(1, failed(1, AttemptOutcome.TEMPORARY))
+    base = timedelta(hours=1)
+    ledger.shift(base)
+    assert sent(ledger, hand) == 1
+    ledger.shift(base - timedelta(minutes=5))
+    note(ledger, 0, "retry")
+    pass_by(ledger, hand, 1, "retry")
+    ledger.shift(base + timedelta(minutes=2))
+    assert sent(ledger, hand) == 1
+
+
+def test_a_delay_longer_than_notes_are_kept_ends_in_a_send(ledger: Bed) -> None:
+    """L1, L4: by then nobody can say any more where its first record went."""
+    hand = Hand(ledger.engine, lease=timedelta(days=365))
+    with ledger.engine.begin() as connection:
+        now = connection.execute(text("SELECT counterfoil.ledger_time()")).scalar_one()
+        enqueue(connection, upsert_projection, Stock("a", 1, 1), not_before=now + timedelta(days=45))
+    note(ledger, 7)
+    assert hand.admit().left, "it is not due"
+    pass_by(ledger, hand, 8)
+    ledger.shift(timedelta(days=45, minutes=1))
+    with ledger.engine.begin() as connection:
+        connection.execute(text("DELETE FROM counterfoil.published"))
+    assert sent(ledger, hand) == 1
+
+
+def test_a_record_that_is_lost_with_its_topic_is_replaced_within_a_day(ledger: Bed) -> None:
+    """L5: the topic was made again, and the group's offsets will not reach the old one for long."""
+    fill(ledger)
+    hand = Hand(ledger.engine, lease=timedelta(days=365))
+    note(ledger, 500)
+    pass_by(ledger, hand, 5)
+    ledger.shift(timedelta(hours=2))
+    assert sent(ledger, hand) == 0
+    ledger.shift(timedelta(days=1, hours=3))
+    assert sent(ledger, hand) == 1
+
+
+def test_a_command_row_that_was_moved_aside_is_written_again(ledger: Bed) -> None:
+    """L5: it is neither in the outbox nor noted."""
+    fill(ledger)
+    hand = Hand(ledger.engine, lease=timedelta(days=1))
+    with ledger.engine.begin() as connection:
+        connection.execute(text("DELETE FROM counterfoil.outbox"))
+    ledger.shift(2 * MINUTE)
+    assert sent(ledger, hand) == 1
+
+
+def test_a_hold_past_its_deadline_ends_in_quarantine(ledger: Bed) -> None:
+    """L1: with its dead letter, on the exceptions list."""
+    fill(ledger)
+    hand = Hand(ledger.engine, lease=timedelta(days=30))
+    hold(ledger)
+    assert sent(ledger, hand) == 0
+    ledger.shift(timedelta(days=7, minutes=1))
+    assert sent(ledger, hand) == 1
+    assert ledger.rows("SELECT state, reason FROM counterfoil.state") == [{"state": "quarantined", "reason": "hold_over"}]
+    assert ledger.one("SELECT count(*) FROM counterfoil.outbox WHERE kind = 'dead_letter'") == 1

@@ -87,7 +87,7 @@ def newest(connection: Connection, count: int) -> list[Candidate]:
 
 def sweep(bed: Bed, hand: Hand) -> None:
     by_type = {hand.rules.name: hand.rules}
-    in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
+    in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, {}, limit=BATCH, resend_after=HOUR))
     in_transaction(bed.engine, lambda c: due.end_leases(c, hand.writer, by_type, limit=BATCH))
     in_transaction(bed.engine, lambda c: due.resend_unprobed(c, hand.writer, by_type, limit=BATCH, look_again=HOUR))
     wanted = relaying.Wanted(dict.fromkeys(range(64), 0), BATCH, BATCH, 10_000_000)
@@ -128,7 +128,7 @@ def test_500_due_operations_are_selected_by_the_one_partial_index(full: Bed) -> 
     """Design §7.6: with 1 % of the ledger open, the sweeper reads the due ones and no others."""
     hand = Hand(full.engine, lease=HOUR)
     with explained(full.engine) as plans:
-        in_transaction(full.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
+        in_transaction(full.engine, lambda c: due.send_due(c, hand.writer, {}, limit=BATCH, resend_after=HOUR))
     selects = plans.of("SKIP LOCKED")
     assert selects
     for plan in selects:

@@ -13,7 +13,7 @@ from counterfoil.core.decisions.moves import NOW, Move
 from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
-from counterfoil.core.standing import Rules, Standing
+from counterfoil.core.standing import REVIEW_WITHIN, Rules, Standing
 from counterfoil.core.states import WAITING, State
 from counterfoil.core.transitions import Actor
 
@@ -66,16 +66,18 @@ def not_admissible(rules: Rules, standing: Standing, now: datetime, *, by: Actor
     return None
 
 
-def set_aside(rules: Rules, standing: Standing, reason: str) -> Move | None:
+def set_aside(rules: Rules | None, standing: Standing, reason: str) -> Move | None:
     """A queued or retry_wait operation that cannot go on: undecodable, never sendable, no tries, held past its deadline.
 
-    Quarantined with its reason, unless an earlier attempt may have been applied: then looked up first. None in any other state.
+    Quarantined with its reason, unless an earlier attempt may have been applied: then looked up first. None in any other
+    state, and where the type is not installed (`rules` None) and somebody must look first.
     """
     if standing.state not in WAITING:
         return None
     if standing.doubtful:
-        return _look_first(rules, standing, Reason.PROBE_FIRST, cause=reason)
-    return Move(State.QUARANTINED, EventKind.QUARANTINED, reason, standing.outcome, rules.review_within)
+        return None if rules is None else _look_first(rules, standing, Reason.PROBE_FIRST, cause=reason)
+    review = REVIEW_WITHIN if rules is None else rules.review_within
+    return Move(State.QUARANTINED, EventKind.QUARANTINED, reason, standing.outcome, review)
 
 
 def cancelled(standing: Standing) -> Move:

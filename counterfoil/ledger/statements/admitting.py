@@ -49,7 +49,7 @@ admitted AS (
     UPDATE counterfoil.state s SET
         state = 'running', sequence = s.sequence + 1, events = s.events + 1, attempt = s.attempt + 1,
         tries_left = s.tries_left - 1, outcome = 'open', admitted_at = now, attempt_until = now + :c_run_time,
-        session = :c_session, accepted_risk = false, not_before = NULL, sent_at = NULL,
+        session = :c_session, accepted_risk = false, not_before = NULL, sent_at = NULL, sent_id = NULL,
         due_at = LEAST(session.lease_until, now + :c_run_time),
         record_road = f.road, record_partition = f.partition, record_offset = f.place, reason = 'admitted',
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence + 1) || 'admitted'::bytea || f.counted),

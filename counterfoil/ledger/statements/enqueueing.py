@@ -17,6 +17,9 @@ ACCEPTED = {
     "e_key": "bytea",
 }
 
+#: An outbox row's id, taken after the lock on its operation's row and without CACHE: per operation they are in order.
+NEXT_ID = "nextval('counterfoil.outbox_id_seq')"
+
 _ACCEPT = """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
 asked AS MATERIALIZED (
@@ -32,7 +35,7 @@ new AS (
     RETURNING number, operation_id
 ),
 accepted AS MATERIALIZED (
-    SELECT new.number, asked.* FROM new JOIN asked ON asked.id = new.operation_id
+    SELECT new.number, NEXT_ID AS outbox_id, asked.* FROM new JOIN asked ON asked.id = new.operation_id
 ),
 saved AS (
     INSERT INTO counterfoil.payload (number, revision, value, value_hash, created_at)
@@ -40,8 +43,8 @@ saved AS (
 ),
 standing AS (
     INSERT INTO counterfoil.state
-        (number, state, tries_left, not_before, sent_at, due_at, reason, chain, updated_at)
-    SELECT number, :e_state, :e_tries, CAST(:e_not_before AS timestamptz), :e_sent * now,
+        (number, state, tries_left, not_before, sent_at, sent_id, due_at, reason, chain, updated_at)
+    SELECT number, :e_state, :e_tries, CAST(:e_not_before AS timestamptz), :e_sent * now, outbox_id,
         COALESCE(CAST(:e_not_before AS timestamptz), now + :e_due), 'accepted',
         sha256(int8send(number) || int4send(0) || 'accepted'::bytea || content), now
     FROM accepted, clock
@@ -58,16 +61,16 @@ SELECT id FROM asked WHERE NOT EXISTS (SELECT 1 FROM new WHERE operation_id = id
 
 _SENT = """,
 sent AS (
-    INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, key, traceparent, created_at)
-    SELECT shard, 'command', :e_type, number, id, 1, key, CAST(:e_traceparent AS text), now FROM accepted, clock
+    INSERT INTO counterfoil.outbox (shard, id, kind, type, number, operation_id, revision, key, traceparent, created_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT shard, outbox_id, 'command', :e_type, number, id, 1, key, CAST(:e_traceparent AS text), now FROM accepted, clock
 )"""
 
 
 def accept(*, sent: bool) -> TextClause:
     """Writes new operations and answers the ids of those that were there before. `sent`: with a command record."""
-    words = _ACCEPT.replace("SENT", _SENT if sent else "").replace(
-        ":e_sent * now", "now" if sent else "CAST(NULL AS timestamptz)"
-    )
+    words = _ACCEPT.replace("SENT", _SENT if sent else "").replace("NEXT_ID", NEXT_ID if sent else "CAST(NULL AS bigint)")
+    words = words.replace(":e_sent * now", "now" if sent else "CAST(NULL AS timestamptz)")
     return text(words).bindparams(*(column(name, element) for name, element in ACCEPTED.items()))
 
 

@@ -49,7 +49,8 @@ WITH asked AS MATERIALIZED (
 ),
 moved AS (
     UPDATE counterfoil.state s SET
-        state = a.state, sequence = s.sequence + 1, events = s.events + 1, outcome = a.outcome, session = NULL, sent_at = NULL,
+        state = a.state, sequence = s.sequence + 1, events = s.events + 1, outcome = a.outcome, session = NULL,
+        sent_at = NULL, sent_id = NULL,
         tries_left = s.tries_left + a.tries,
         doubtful_since = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_since, s.admitted_at)
             ELSE s.doubtful_since END,
@@ -111,6 +112,7 @@ noted AS (
         events = s.events + 1, cancel_asked = s.cancel_asked OR l.kind = 'cancel_asked',
         due_at = CASE WHEN l.due_now AND s.due_at IS NOT NULL THEN LEAST(s.due_at, now) ELSE s.due_at END,
         sent_at = CASE WHEN l.due_now THEN NULL ELSE s.sent_at END,
+        sent_id = CASE WHEN l.due_now THEN NULL ELSE s.sent_id END,
         not_before = CASE WHEN l.due_now THEN NULL ELSE s.not_before END,
         doubtful_since = CASE WHEN l.applied THEN COALESCE(s.doubtful_since,
             s.admitted_at - CASE WHEN l.attempt < s.attempt THEN interval '1 microsecond' ELSE interval '0' END, now)

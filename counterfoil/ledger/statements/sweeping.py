@@ -8,12 +8,14 @@ from sqlalchemy import TextClause, text
 
 from counterfoil.ledger.arrays import column
 
-#: Queued and waiting operations whose due time has come, and what is known of their newest command record.
+#: Queued and waiting operations whose due time has come, and what is known of their newest command record: noted in
+#: `published` (an hour's step of the clock is allowed for; past it the note reads as lost, and a copy is harmless), and passed by
+#: the group's commits.
 SEND_DUE: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
 due AS MATERIALIZED (
-    SELECT s.number, s.state, s.revision, s.generation, s.sent_at, s.attempt, s.sequence
+    SELECT s.number, s.state, s.revision, s.generation, s.sent_at, s.sent_id, s.attempt, s.sequence
     FROM counterfoil.state s
     WHERE s.state = :d_state AND s.due_at <= (SELECT now FROM clock)
     ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE SKIP LOCKED
@@ -28,16 +30,15 @@ known AS MATERIALIZED (
     ) o
     LEFT JOIN LATERAL (
         SELECT record_offset, partition FROM counterfoil.published
-        WHERE number = d.number AND kind IN ('command', 'retry') AND at >= d.sent_at
-        ORDER BY at DESC LIMIT 1
+        WHERE number = d.number AND outbox_id = d.sent_id AND at >= d.sent_at - interval '1 hour' LIMIT 1
     ) p ON true
 )
 SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.attempt, k.traceparent, k.held_until, k.now,
-    k.sent_at,
-    k.sent_at IS NULL OR (k.record_offset IS NOT NULL AND EXISTS (
+    k.sent_at, k.sent_id, k.record_offset IS NOT NULL AS noted,
+    EXISTS (
         SELECT 1 FROM counterfoil.acknowledged a
         WHERE a.topic = :d_ledger || '.' || k.type || :d_road AND a.partition = k.partition AND a.up_to > k.record_offset
-    )) AS send
+    ) AS passed
 FROM known k
 """
 )
@@ -49,12 +50,13 @@ SEND = {"s_number": "int8", "s_shard": "int2", "s_id": "uuid", "s_type": "text",
 SEND_AGAIN: TextClause = text(
     """
 WITH asked AS MATERIALIZED (
-    SELECT * FROM unnest(:s_number, :s_shard, :s_id, :s_type, :s_revision, :s_generation, :s_key, :s_traceparent, :s_content)
+    SELECT *, nextval('counterfoil.outbox_id_seq') AS outbox_id
+    FROM unnest(:s_number, :s_shard, :s_id, :s_type, :s_revision, :s_generation, :s_key, :s_traceparent, :s_content)
         AS a(number, shard, id, type, revision, generation, key, traceparent, content)
 ),
 noted AS (
     UPDATE counterfoil.state s SET
-        events = s.events + 1, sent_at = :s_now, due_at = :s_now + :s_wait,
+        events = s.events + 1, sent_at = :s_now, sent_id = a.outbox_id, due_at = :s_now + :s_wait,
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || 'sent_again'::bytea || a.content)
     FROM asked a WHERE s.number + 0 = a.number AND s.number = ANY (ARRAY(SELECT number FROM asked))
     RETURNING s.number, s.sequence, s.events, s.state, s.attempt, s.chain
@@ -64,11 +66,20 @@ told AS (
     SELECT n.number, n.events, n.sequence, :s_now, 'sent_again', n.state, n.attempt, 'sent_again', :s_secret, a.content, n.chain
     FROM noted n JOIN asked a ON a.number = n.number
 )
-INSERT INTO counterfoil.outbox (shard, kind, type, number, operation_id, revision, generation, key, traceparent, created_at)
-SELECT a.shard, :s_kind, a.type, a.number, a.id, a.revision, a.generation, a.key, a.traceparent, :s_now
+INSERT INTO counterfoil.outbox (shard, id, kind, type, number, operation_id, revision, generation, key, traceparent, created_at)
+OVERRIDING SYSTEM VALUE
+SELECT a.shard, a.outbox_id, :s_kind, a.type, a.number, a.id, a.revision, a.generation, a.key, a.traceparent, :s_now
 FROM asked a JOIN noted n ON n.number = a.number
 """
 ).bindparams(*(column(name, element) for name, element in SEND.items()))
+
+#: Which of these outbox rows still wait to be published.
+UNPUBLISHED: TextClause = text(
+    """
+SELECT a.number FROM unnest(:u_number, :u_shard, :u_id) AS a(number, shard, id),
+    LATERAL (SELECT 1 FROM counterfoil.outbox WHERE shard = a.shard AND id = a.id OFFSET 0) o
+"""
+).bindparams(column("u_number", "int8"), column("u_shard", "int2"), column("u_id", "int8"))
 
 #: Nothing is to be done yet: look again later. No transition and no event.
 LOOK_LATER: TextClause = text(

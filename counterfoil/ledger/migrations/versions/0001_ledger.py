@@ -185,6 +185,7 @@ CREATE TABLE counterfoil.state (
     accepted_risk BOOLEAN DEFAULT 'false' NOT NULL,
     not_before TIMESTAMP WITH TIME ZONE,
     sent_at TIMESTAMP WITH TIME ZONE,
+    sent_id BIGINT,
     due_at TIMESTAMP WITH TIME ZONE,
     closed_at TIMESTAMP WITH TIME ZONE,
     record_road TEXT,
