@@ -161,7 +161,7 @@ class Admitting:
         unknown = [one for one in leaving if left[one.candidate.number] is Why.UNKNOWN]
         forged = [one for one in leaving if left[one.candidate.number] is Why.DIGEST]
         if unknown or forged:
-            held = [(one, one.candidate.number, Reason.UNKNOWN_OPERATION_RECORD) for one in unknown]
+            held = [(one, None, Reason.UNKNOWN_OPERATION_RECORD) for one in unknown]
             given_up = [(one, one.candidate.number, Reason.DIGEST_MISMATCH) for one in forged]
             self._desk.calls.run(lambda connection: self._keep(connection, held, given_up))
             self._tell_kept(held, given_up)

@@ -98,11 +98,15 @@ class Uncertain(Outcome):
 class Temporary(Outcome):
     """Certainly not applied; later may differ.
 
-    `retry_after` is the sink's own wish, a timedelta. One below zero counts as none, one above 366 days as 366 days.
+    `retry_after` is the sink's own wish, a timedelta. One below zero counts as none, one above 366 days as 366 days. What is no
+    timedelta counts as none too: an error raised here would turn "certainly not applied" into a doubt.
     """
 
     def __init__(self, retry_after: timedelta | None = None) -> None:
         super().__init__(retry_after)
+        wish: object = retry_after
+        if not isinstance(wish, timedelta):
+            retry_after = None
         if retry_after is not None:
             retry_after = None if retry_after < timedelta(0) else min(retry_after, LARGEST_RETRY_AFTER)
         self.retry_after = retry_after

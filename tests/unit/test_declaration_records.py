@@ -119,3 +119,8 @@ def test_an_error_says_what_happened_to_which_operation_and_what_to_do() -> None
     assert "(at email)" in str(undecodable)
     declared = DeclarationError("crm", "horizon widened")
     assert (str(declared), declared.subject, declared.mistake) == ("crm: horizon widened", "crm", "horizon widened")
+
+
+def test_a_wish_that_is_no_timedelta_is_no_doubt_about_the_effect() -> None:
+    """S10: `Temporary(5)` still says that nothing was applied."""
+    assert Temporary(5).retry_after is None  # type: ignore[arg-type]  # what a user without a checker writes
