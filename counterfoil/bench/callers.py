@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from multiprocessing.synchronize import Barrier
 from typing import NamedTuple
 
+from sqlalchemy import create_engine
+
 from counterfoil.bench.declared import shipments, show_shipment
 from counterfoil.enqueue import enqueue, prepare
-from counterfoil.ledger.engine import ledger_engine
 
 #: Processes import and connect first; all of them begin together, this long after the last one is ready.
 BEGIN_AFTER = 0.5  # seconds
@@ -47,7 +48,7 @@ def _meet_at(ready: Barrier) -> None:
 
 
 def _call(url: str, offset: float, every: float, first: int, count: int) -> float:
-    engine = ledger_engine(url, pool_size=1)
+    engine = create_engine(url)  # a caller's own, as SQLAlchemy makes it
     rows = list(shipments(first, count))
     with engine.connect() as connection:  # connected, and the type compiled, before the clock starts
         prepare(connection, show_shipment, rows[:1])

@@ -97,3 +97,6 @@ show_shipment_singly = OperationType[Shipment](
 )
 
 OPERATIONS = Operations(show_shipment, show_shipment_singly)
+#: For the worker's figures, each type alone: beside another, a type has one of the two threads.
+BATCHES = Operations(show_shipment)
+SINGLES = Operations(show_shipment_singly)

@@ -78,8 +78,8 @@ class Stage:
     peaks: dict[str, float] = field(default_factory=dict)  #: MiB by role
 
     @contextmanager
-    def bed(self, part: str) -> Iterator[Bed]:
-        """A fresh ledger for one part."""
+    def bed(self, part: str, operations: str = "OPERATIONS") -> Iterator[Bed]:
+        """A fresh ledger for one part, whose processes know the types of `operations` in `declared`."""
         name = f"bench-{part}-{secrets.token_hex(3)}".replace("_", "-")
         url = self.database.create_database(name)
         initialise(url, ledger=name)
@@ -92,7 +92,7 @@ class Stage:
             {
                 "ledger": name,
                 "database": url,
-                "operations": "counterfoil.bench.declared:OPERATIONS",
+                "operations": f"counterfoil.bench.declared:{operations}",
                 "brokers": self.broker.bootstrap,
                 "topic_replication": "1",
             }

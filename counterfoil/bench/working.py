@@ -36,7 +36,7 @@ Upsert = Callable[[Connection, Sequence[Shipment]], None]
 def worker(stage: Stage, operations: int, rounds: int) -> Figures:
     """`InLedgerBatch`: one upsert for a thousand operations."""
     plain = f"consume({BATCH}), decode, one upsert a batch, commit; no ledger"
-    with stage.bed("worker") as bed:
+    with stage.bed("worker", "BATCHES") as bed:
         return {"worker": rate(_rounds(bed, show_shipment, operations, rounds, upsert_rows), plain)}
 
 
@@ -48,7 +48,7 @@ def worker_single(stage: Stage, operations: int, rounds: int) -> Figures:
         for row in rows:
             upsert_row(connection, row)
 
-    with stage.bed("worker-single") as bed:
+    with stage.bed("worker-single", "SINGLES") as bed:
         few = max(1, operations // SINGLY)
         return {"worker_single": rate(_rounds(bed, show_shipment_singly, few, rounds, upsert_each), plain)}
 
