@@ -156,7 +156,7 @@ def _topics(settings: Settings, operations: Operations) -> Iterator[Finding]:
     if settings.embedded:
         yield Finding("topics", Mark.NOTE, EMBEDDED, "For anything but the demo: name real brokers, and unset `embedded`.")
         return
-    from counterfoil.streams import topics
+    from counterfoil.streams.topics import plan as topics
 
     try:
         flaws = topics.verify(settings, operations)

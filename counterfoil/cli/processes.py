@@ -52,7 +52,7 @@ def relay(json: LinesAsJson = False) -> None:
     settings = read_settings()
     set_logging_up(settings, json=json)
     operations = load_operations(settings.operations)
-    from counterfoil.streams.relay import run
+    from counterfoil.streams.relay.process import run
 
     _end(run(settings, operations))
 
@@ -62,6 +62,6 @@ def worker(json: LinesAsJson = False) -> None:
     settings = read_settings()
     set_logging_up(settings, json=json)
     operations = load_operations(settings.operations)
-    from counterfoil.streams.worker import run
+    from counterfoil.streams.worker.process import run
 
     _end(run(settings, operations))

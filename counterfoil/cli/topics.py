@@ -18,7 +18,7 @@ from counterfoil.core.operation_type import Operations
 from counterfoil.settings import Settings, load_operations, read_settings
 
 if TYPE_CHECKING:
-    from counterfoil.streams.topics import Step
+    from counterfoil.streams.topics.plan import Step
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -37,7 +37,7 @@ def _read() -> tuple[Settings, Operations]:
 @app.command()
 def plan(json: AsJson = False) -> None:
     """Show what `apply` would do, topic by topic; changes nothing."""
-    from counterfoil.streams import topics
+    from counterfoil.streams.topics import plan as topics
 
     _steps(topics.plan(*_read()), json=json)
 
@@ -45,7 +45,7 @@ def plan(json: AsJson = False) -> None:
 @app.command()
 def apply(json: AsJson = False) -> None:
     """Make the topics that are missing, alter settings that differ, accept the partition counts. Safe to repeat."""
-    from counterfoil.streams import topics
+    from counterfoil.streams.topics import plan as topics
 
     _steps(topics.apply(*_read()), json=json)
 
@@ -53,7 +53,7 @@ def apply(json: AsJson = False) -> None:
 @app.command()
 def verify(json: AsJson = False) -> None:
     """Look whether every topic is as it should be; exit 1 where one is not."""
-    from counterfoil.streams import topics
+    from counterfoil.streams.topics import plan as topics
 
     found = topics.verify(*_read())
     wrong = [flaw for flaw in found if flaw.code != "unseen"]

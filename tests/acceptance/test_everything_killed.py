@@ -17,7 +17,7 @@ from counterfoil.parts import Kafka, Postgres
 from counterfoil.parts import kafka as running_kafka
 from counterfoil.parts import postgres as running_postgres
 from counterfoil.sinks.fake import Behaviour, FakeSink, Plan
-from counterfoil.streams.kafka_consumer import group_of
+from counterfoil.streams.worker.consumer import group_of
 from examples.sync_customer import Customer
 from examples.upsert_projection import Stock
 from tests.support import invariants

@@ -11,7 +11,7 @@ import pytest
 from counterfoil import Attempt, Effect, Errors, NotAtAll, Receipt, Sink, Temporary, enqueue_many, seconds
 from counterfoil.ledger import settlement
 from counterfoil.parts import FaultProxy, fault_proxy
-from counterfoil.streams import settling
+from counterfoil.streams.worker import settling
 from examples.upsert_projection import Stock
 from tests.support.lanes import cut_line
 from tests.support.ledgers import Bed

@@ -17,7 +17,7 @@ from counterfoil.ledger.partitions import days_ahead, drop_published
 from counterfoil.ledger.relaying import Terms, Wanted, claim_shards, note, read_waiting, renew_shards
 from counterfoil.ledger.sessions import open_session
 from counterfoil.settings import Settings
-from counterfoil.streams.topics import apply, plan, verify
+from counterfoil.streams.topics.plan import apply, plan, verify
 from tests.support.ledgers import Bed
 from tests.support.processes import CommandLine
 from tests.support.relayed import (

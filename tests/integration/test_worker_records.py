@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import Producer
 from sqlalchemy import text
 
-from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.kafka_consumer import group_of, watching_consumer
-from counterfoil.streams.progress import Progress
-from counterfoil.streams.watch import Patience, ProgressWatch
+from counterfoil.streams.worker.consumer import group_of, watching_consumer
+from counterfoil.streams.worker.in_hand import InHand
+from counterfoil.streams.worker.progress import Progress
+from counterfoil.streams.worker.watch import Patience, ProgressWatch
 from tests.support.ledgers import Bed
 from tests.support.processes import CommandLine
 from tests.support.topics import Topics

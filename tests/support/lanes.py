@@ -22,16 +22,16 @@ from counterfoil.ledger.names import ledger_of
 from counterfoil.parts import FaultProxy
 from counterfoil.reporting import writer_of
 from counterfoil.schemas.envelope import Command, command_headers, source
-from counterfoil.streams.admitting import Admitting, Desk
-from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.in_ledger import InLedgerWork
-from counterfoil.streams.lane import InLedgerLane, Lane, Means, OutsideLane
-from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import LedgerCalls
-from counterfoil.streams.record import Record
-from counterfoil.streams.runnable import runnable_types, topics_of
-from counterfoil.streams.slots import Slots
-from counterfoil.streams.threads import Threads
+from counterfoil.streams.worker.admitting import Admitting, Desk
+from counterfoil.streams.worker.in_hand import InHand
+from counterfoil.streams.worker.in_ledger import InLedgerWork
+from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
+from counterfoil.streams.worker.lease import Lease
+from counterfoil.streams.worker.record import Record
+from counterfoil.streams.worker.runnable import runnable_types, topics_of
+from counterfoil.streams.worker.slots import Slots
+from counterfoil.streams.worker.threads import Threads
 from tests.support.ledgers import Bed
 from tests.support.stock import rules_of
 from tests.support.waiting import eventually

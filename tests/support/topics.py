@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from counterfoil.parts import Kafka
-from counterfoil.streams.record import ASKED
+from counterfoil.streams.worker.record import ASKED
 from tests.support.planted import Planted
 from tests.support.waiting import eventually
 

@@ -42,7 +42,7 @@ from counterfoil.core.effect import Backoff
 from counterfoil.core.identity import idempotency_key
 from counterfoil.schemas.envelope import Command, command_headers, source
 from counterfoil.sinks.fake import FakeClient, Mapped, fake_adapter
-from counterfoil.streams.kafka_consumer import group_of
+from counterfoil.streams.worker.consumer import group_of
 from examples.upsert_projection import UPSERT, Stock
 from examples.upsert_projection import upsert_projection as by_version
 from tests.support.ledgers import Bed

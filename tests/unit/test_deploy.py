@@ -89,7 +89,7 @@ def test_a_process_has_longer_to_end_than_it_takes(file: Path) -> None:
     """D32: killed earlier, it would leave every attempt in flight in doubt."""
     found = re.search(r"(?:terminationGracePeriodSeconds: |TimeoutStopSec=)(\d+)", file.read_text())
     assert found is not None
-    from counterfoil.streams.worker_life import LEAVE_WITHIN
+    from counterfoil.streams.worker.life import LEAVE_WITHIN
 
     assert int(found[1]) > Settings.model_fields["shutdown_grace"].default.total_seconds() + LEAVE_WITHIN + 5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.streams.floors import Floors, Pace, Reading
+from counterfoil.streams.relay.floors import Floors, Pace, Reading
 
 
 class Table:

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from counterfoil.core.reasons import Reason
-from counterfoil.streams.publisher import Fate, Sending, fate_of, producer_settings
+from counterfoil.streams.relay.publisher import Fate, Sending, fate_of, producer_settings
 
 SENDING = Sending("127.0.0.1:9", {"partitioner": "random", "acks": "1"}, timedelta(seconds=30), 1_200_000)
 

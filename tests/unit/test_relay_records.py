@@ -10,7 +10,7 @@ from counterfoil.core.identity import idempotency_key
 from counterfoil.core.reasons import Reason
 from counterfoil.ledger.relaying import Waiting
 from counterfoil.schemas.envelope import Command, command_headers, parse_command, parse_dead_letter, source, state_headers
-from counterfoil.streams.outgoing import Composer
+from counterfoil.streams.relay.outgoing import Composer
 
 ID = UUID("8c6d1f0e-0d1b-8f6e-9d3f-0123456789ab")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

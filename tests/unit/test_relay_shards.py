@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.core.shards import SHARDS
-from counterfoil.streams.shards import fair_share, surplus
+from counterfoil.streams.relay.shards import fair_share, surplus
 
 
 @given(live=st.integers(1, 200))

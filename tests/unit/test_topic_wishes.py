@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from counterfoil.streams.topic_wishes import (
+from counterfoil.streams.topics.wishes import (
     HEADROOM,
     INSYNC,
     LARGEST,

@@ -11,7 +11,7 @@ from counterfoil.core.failures import Errors
 from counterfoil.core.outcomes import AttemptOutcome as O
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Receipt
-from counterfoil.streams.answers import WrongAnswer, committed, not_sent, raised, returned, timed_out
+from counterfoil.streams.worker.answers import WrongAnswer, committed, not_sent, raised, returned, timed_out
 
 
 class Busy(Exception):

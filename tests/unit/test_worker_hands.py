@@ -11,11 +11,11 @@ import pytest
 
 from counterfoil.core.effect import Effect
 from counterfoil.core.sink import Limits
-from counterfoil.streams.in_hand import LONGEST_TAIL, MOST_BYTES, Finished, InHand
-from counterfoil.streams.record import Record
-from counterfoil.streams.runnable import RunnableType, TypesRefused, runnable_types, topics_of
-from counterfoil.streams.slots import Slots
-from counterfoil.streams.threads import Threads
+from counterfoil.streams.worker.in_hand import LONGEST_TAIL, MOST_BYTES, Finished, InHand
+from counterfoil.streams.worker.record import Record
+from counterfoil.streams.worker.runnable import RunnableType, TypesRefused, runnable_types, topics_of
+from counterfoil.streams.worker.slots import Slots
+from counterfoil.streams.worker.threads import Threads
 from tests.support.stock import rules_of
 from tests.support.waiting import eventually
 from tests.support.worked import OPERATIONS, ORDERED, in_batches, push, push_async

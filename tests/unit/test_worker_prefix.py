@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.streams.prefix import Passed, Prefix
+from counterfoil.streams.worker.prefix import Passed, Prefix
 
 
 def _finish(prefix: Prefix, *offsets: int) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from counterfoil.streams.progress import Progress, Seen, patience
-from counterfoil.streams.sweeper import Quiet
+from counterfoil.streams.worker.progress import Progress, Seen, patience
+from counterfoil.streams.worker.sweeper import Quiet
 
 PLACE, OTHER = ("t", 0), ("t", 1)
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -16,16 +16,16 @@ from counterfoil.core.events import LogEvent
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.relaying import Aside, Reader, Waiting, Wanted, read_again
-from counterfoil.streams.flight import Flight, Sent
-from counterfoil.streams.floors import Floors, Pace
 from counterfoil.streams.lifeline import Line
-from counterfoil.streams.noting import Noter, Report
-from counterfoil.streams.outgoing import Composer, Lane
-from counterfoil.streams.publisher import Fate, Publisher, fate_of
-from counterfoil.streams.refusals import Refusals
+from counterfoil.streams.relay.flight import Flight, Sent
+from counterfoil.streams.relay.floors import Floors, Pace
+from counterfoil.streams.relay.key_order import KeyOrder
+from counterfoil.streams.relay.noting import Noter, Report
+from counterfoil.streams.relay.outgoing import Composer, Lane
+from counterfoil.streams.relay.publisher import Fate, Publisher, fate_of
+from counterfoil.streams.relay.refusals import Refusals
+from counterfoil.streams.relay.shards import Shards
 from counterfoil.streams.roads import Roads
-from counterfoil.streams.shards import Shards
-from counterfoil.streams.state_topic import KeyOrder
 from counterfoil.telemetry import count, log
 
 READ_BYTES = 12 << 20  #: of one read

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from counterfoil.core.effect import Effect
-from counterfoil.streams.runnable import RunnableType
+from counterfoil.streams.worker.runnable import RunnableType
 
 
 class Slots:

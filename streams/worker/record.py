@@ -20,7 +20,7 @@ from counterfoil.ledger.admission import Candidate
 from counterfoil.ledger.raw_records import Raw
 from counterfoil.schemas.contract import Contract
 from counterfoil.schemas.envelope import Command, parse_command
-from counterfoil.streams.prefix import Prefix
+from counterfoil.streams.worker.prefix import Prefix
 
 #: A revision is an int4 in the ledger; a header that says more is not ours.
 LARGEST_REVISION = 2**31 - 1

@@ -26,20 +26,20 @@ from counterfoil.ledger.partitions import drop_published, make_ahead
 from counterfoil.ledger.relaying import Terms, oldest_waiting
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings
-from counterfoil.streams.floors import Floors, Pace
-from counterfoil.streams.gate import Gate
 from counterfoil.streams.ledger_calls import is_away
 from counterfoil.streams.lifeline import FAULT, UNREACHABLE, Line, Watchdog
-from counterfoil.streams.noting import Noter
-from counterfoil.streams.outgoing import Composer
-from counterfoil.streams.publisher import Publisher, Sending
-from counterfoil.streams.refusals import Refusals
-from counterfoil.streams.relaying import ProducerBroken, Relay
+from counterfoil.streams.relay.floors import Floors, Pace
+from counterfoil.streams.relay.gate import Gate
+from counterfoil.streams.relay.noting import Noter
+from counterfoil.streams.relay.outgoing import Composer
+from counterfoil.streams.relay.publisher import Publisher, Sending
+from counterfoil.streams.relay.refusals import Refusals
+from counterfoil.streams.relay.rounds import ProducerBroken, Relay
+from counterfoil.streams.relay.shards import Shards
 from counterfoil.streams.roads import Roads
-from counterfoil.streams.shards import Shards
-from counterfoil.streams.topic_admin import TopicAdmin
-from counterfoil.streams.topic_wishes import HEADROOM
-from counterfoil.streams.topics import choice_of
+from counterfoil.streams.topics.admin import TopicAdmin
+from counterfoil.streams.topics.plan import choice_of
+from counterfoil.streams.topics.wishes import HEADROOM
 from counterfoil.telemetry import alarm, log
 
 LONGEST_TURN = 0.25  #: seconds; how late a signal or a renewal may be noticed

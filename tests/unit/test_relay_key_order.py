@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.streams.state_topic import KeyOrder
+from counterfoil.streams.relay.key_order import KeyOrder
 
 
 @dataclass(eq=False)

@@ -13,8 +13,8 @@ from counterfoil.core.operation_type import Operations
 from counterfoil.ledger.engine import ledger_engine
 from counterfoil.ledger.partition_counts import accept_partitions, accepted_partitions
 from counterfoil.settings import Settings
-from counterfoil.streams.topic_admin import TopicAdmin
-from counterfoil.streams.topic_wishes import Choice, Flaw, Seen, Step, Wish, changed, flaws, steps, wishes
+from counterfoil.streams.topics.admin import TopicAdmin
+from counterfoil.streams.topics.wishes import Choice, Flaw, Seen, Step, Wish, changed, flaws, steps, wishes
 
 __all__ = ["Flaw", "Look", "Step", "accept", "apply", "choice_of", "look", "plan", "verify"]
 

@@ -14,8 +14,8 @@ from counterfoil.core.standing import Rules
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.relaying import Aside, Moved, refuse
+from counterfoil.streams.outcome_lines import tell_written
 from counterfoil.streams.roads import COMMAND, RETRY
-from counterfoil.streams.settled import tell_written
 from counterfoil.telemetry import Fields, alarm, count
 
 

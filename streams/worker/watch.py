@@ -13,9 +13,9 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from counterfoil.core.events import LogEvent
-from counterfoil.streams.in_hand import InHand
 from counterfoil.streams.lifeline import Line
-from counterfoil.streams.progress import Place, Progress, Seen
+from counterfoil.streams.worker.in_hand import InHand
+from counterfoil.streams.worker.progress import Place, Progress, Seen
 from counterfoil.telemetry import alarm
 
 #: Seconds to wait for the broker's answer to a question.

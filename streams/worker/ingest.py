@@ -15,10 +15,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from counterfoil.core.events import LogEvent
 from counterfoil.failpoints import failpoint
-from counterfoil.streams.acknowledging import Acknowledgements
-from counterfoil.streams.in_hand import Committable, InHand
-from counterfoil.streams.progress import Place
-from counterfoil.streams.record import Record
+from counterfoil.streams.worker.acknowledging import Acknowledgements
+from counterfoil.streams.worker.in_hand import Committable, InHand
+from counterfoil.streams.worker.progress import Place
+from counterfoil.streams.worker.record import Record
 from counterfoil.telemetry import alarm, log
 
 #: Seconds between two asynchronous commits: a commit costs the broker a record.

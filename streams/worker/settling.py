@@ -21,10 +21,10 @@ from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import FailpointHit, failpoint
 from counterfoil.ledger.settlement import Result, Saved, already, lock, save
-from counterfoil.streams.admitting import Desk, Job
 from counterfoil.streams.ledger_calls import DatabaseGone, is_away
-from counterfoil.streams.runnable import RunnableType
-from counterfoil.streams.settled import Became, tell
+from counterfoil.streams.outcome_lines import Became, tell
+from counterfoil.streams.worker.admitting import Desk, Job
+from counterfoil.streams.worker.runnable import RunnableType
 
 #: Answers of one transaction.
 MOST = 500

@@ -17,7 +17,7 @@ from counterfoil.core.operation_type import OperationType
 from counterfoil.core.order import Unordered
 from counterfoil.core.standing import Rules
 from counterfoil.schemas.contract import Contract, contract_of
-from counterfoil.streams.progress import patience
+from counterfoil.streams.worker.progress import patience
 
 #: Operations that effects one by one share a transaction with, at most; more would hold locks for long.
 ONE_BY_ONE = 100

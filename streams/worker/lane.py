@@ -13,14 +13,14 @@ from typing import NamedTuple, Protocol
 
 from counterfoil.core.decisions import Answered
 from counterfoil.core.effect import Effect
-from counterfoil.streams.admitting import Admitting, Desk, Job
-from counterfoil.streams.executor import Executor
-from counterfoil.streams.in_ledger import InLedgerWork
-from counterfoil.streams.record import Record
-from counterfoil.streams.runnable import RunnableType
-from counterfoil.streams.settling import Settling
-from counterfoil.streams.slots import Slots
-from counterfoil.streams.threads import Threads
+from counterfoil.streams.worker.admitting import Admitting, Desk, Job
+from counterfoil.streams.worker.executor import Executor
+from counterfoil.streams.worker.in_ledger import InLedgerWork
+from counterfoil.streams.worker.record import Record
+from counterfoil.streams.worker.runnable import RunnableType
+from counterfoil.streams.worker.settling import Settling
+from counterfoil.streams.worker.slots import Slots
+from counterfoil.streams.worker.threads import Threads
 
 #: Answers that wait to be saved, above which nothing more is admitted.
 MOST_UNSAVED = 2_000

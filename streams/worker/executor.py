@@ -17,11 +17,11 @@ from counterfoil.core.effect import Effect
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import failpoint
-from counterfoil.streams import answers
-from counterfoil.streams.admitting import Job
 from counterfoil.streams.clock import boottime
-from counterfoil.streams.lease import Lease
-from counterfoil.streams.threads import Threads
+from counterfoil.streams.worker import answers
+from counterfoil.streams.worker.admitting import Job
+from counterfoil.streams.worker.lease import Lease
+from counterfoil.streams.worker.threads import Threads
 
 #: Seconds that a call may be over its time-out before it is given up: the client's own time-out, the same number, should win.
 OVER = 0.2

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from counterfoil.streams.prefix import Passed, Prefix
-from counterfoil.streams.progress import Place
-from counterfoil.streams.record import Record
+from counterfoil.streams.worker.prefix import Passed, Prefix
+from counterfoil.streams.worker.progress import Place
+from counterfoil.streams.worker.record import Record
 
 #: Bytes of values in hand, of all types, above which nothing more is taken: the bound of the process's memory.
 MOST_BYTES = 32 * 1024 * 1024

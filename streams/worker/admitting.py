@@ -24,12 +24,12 @@ from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.raw_records import keep
 from counterfoil.reporting import raw_words
 from counterfoil.streams.clock import boottime
-from counterfoil.streams.in_hand import Finished, InHand
-from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import LedgerCalls
-from counterfoil.streams.record import Readable, Record, Unreadable, raw, read
-from counterfoil.streams.runnable import RunnableType
-from counterfoil.streams.settled import tell_written
+from counterfoil.streams.outcome_lines import tell_written
+from counterfoil.streams.worker.in_hand import Finished, InHand
+from counterfoil.streams.worker.lease import Lease
+from counterfoil.streams.worker.record import Readable, Record, Unreadable, raw, read
+from counterfoil.streams.worker.runnable import RunnableType
 from counterfoil.telemetry import Fields, alarm, count, log_each
 
 _Kept = tuple[Readable | Unreadable, int | None, Reason]  # a record, the operation that it may name, and why it is kept

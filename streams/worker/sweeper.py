@@ -18,7 +18,7 @@ from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
 from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.restarts import database_started
 from counterfoil.streams.ledger_calls import LedgerCalls
-from counterfoil.streams.settled import tell_written
+from counterfoil.streams.outcome_lines import tell_written
 from counterfoil.telemetry import count, log
 
 #: Passes of one look; a backlog is worked off over several looks, between which other calls get their turn.

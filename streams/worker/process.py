@@ -31,22 +31,22 @@ from counterfoil.ledger.engine import ledger_engine
 from counterfoil.ledger.names import Ledger, ledger_of
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings, SettingsError, load_operations
-from counterfoil.streams.acknowledging import Acknowledgements
-from counterfoil.streams.admitting import Admitting, Desk
-from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.in_ledger import InLedgerWork
-from counterfoil.streams.ingest import Ingest
-from counterfoil.streams.kafka_consumer import command_consumer, watching_consumer
-from counterfoil.streams.lane import InLedgerLane, Lane, Means, OutsideLane
-from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
 from counterfoil.streams.lifeline import UNREACHABLE, Watchdog
-from counterfoil.streams.runnable import RunnableType, TypesRefused, runnable_types, topics_of
-from counterfoil.streams.slots import Slots
-from counterfoil.streams.sweeper import Pace, Sweeper
-from counterfoil.streams.threads import Threads
-from counterfoil.streams.watch import BrokerWatch, Patience, ProgressWatch
-from counterfoil.streams.worker_life import LEAVE_WITHIN, Ending, Life, Parts
+from counterfoil.streams.worker.acknowledging import Acknowledgements
+from counterfoil.streams.worker.admitting import Admitting, Desk
+from counterfoil.streams.worker.consumer import command_consumer, watching_consumer
+from counterfoil.streams.worker.in_hand import InHand
+from counterfoil.streams.worker.in_ledger import InLedgerWork
+from counterfoil.streams.worker.ingest import Ingest
+from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
+from counterfoil.streams.worker.lease import Lease
+from counterfoil.streams.worker.life import LEAVE_WITHIN, Ending, Life, Parts
+from counterfoil.streams.worker.runnable import RunnableType, TypesRefused, runnable_types, topics_of
+from counterfoil.streams.worker.slots import Slots
+from counterfoil.streams.worker.sweeper import Pace, Sweeper
+from counterfoil.streams.worker.threads import Threads
+from counterfoil.streams.worker.watch import BrokerWatch, Patience, ProgressWatch
 from counterfoil.telemetry import alarm, log
 
 #: Connections that a worker uses at once: two for the road, two for effects in the ledger, one each for lease, sweepers, notes.

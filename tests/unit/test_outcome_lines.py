@@ -14,7 +14,7 @@ from counterfoil.core.events import EventKind
 from counterfoil.core.states import State
 from counterfoil.core.transitions import TABLE, Actor
 from counterfoil.ledger.moves import Written
-from counterfoil.streams import settled
+from counterfoil.streams import outcome_lines
 from counterfoil.telemetry import counters
 from counterfoil.telemetry.lines import THE_LOG
 
@@ -34,12 +34,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_transition_of_theirs_is_without_a_line() -> None:
     theirs = {Actor.WORKER, Actor.RELAY, Actor.DUE_SWEEPER}
     kinds = {row.kind for row in TABLE if row.who & theirs} - {EventKind.ADMITTED}  # told as `received`, with its attempt
-    assert kinds <= settled.EVENTS.keys()
+    assert kinds <= outcome_lines.EVENTS.keys()
 
 
 @pytest.mark.usefixtures("counted")
 def test_what_a_sweeper_wrote_is_told_operation_by_operation(capsys: pytest.CaptureFixture[str]) -> None:
-    settled.tell_written(
+    outcome_lines.tell_written(
         [
             Written(ONE, "sync", 2, EventKind.QUARANTINED, State.QUARANTINED, "hold_over"),
             Written(ONE, "push", 1, EventKind.SENT_AGAIN, None, "sent_again"),

@@ -13,10 +13,10 @@ from sqlalchemy import Connection
 
 from counterfoil.core.events import LogEvent
 from counterfoil.ledger.acknowledgements import note
-from counterfoil.streams.in_hand import Committable
 from counterfoil.streams.ledger_calls import LedgerCalls
-from counterfoil.streams.prefix import Passed
-from counterfoil.streams.progress import Place
+from counterfoil.streams.worker.in_hand import Committable
+from counterfoil.streams.worker.prefix import Passed
+from counterfoil.streams.worker.progress import Place
 from counterfoil.telemetry import Fields, log_each
 
 

@@ -18,9 +18,9 @@ from counterfoil.core.reasons import Reason
 from counterfoil.ledger.partition_counts import accepted_partitions
 from counterfoil.streams.lifeline import Line
 from counterfoil.streams.roads import DEAD_LETTER, Roads
-from counterfoil.streams.topic_admin import TopicAdmin
-from counterfoil.streams.topic_wishes import Choice, Flaw
-from counterfoil.streams.topics import Look, accept, look
+from counterfoil.streams.topics.admin import TopicAdmin
+from counterfoil.streams.topics.plan import Look, accept, look
+from counterfoil.streams.topics.wishes import Choice, Flaw
 from counterfoil.telemetry import alarm, log
 
 SOON = 2.0  #: seconds between looks while something is wrong

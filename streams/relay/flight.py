@@ -6,8 +6,8 @@ no value: a row that must be sent again is read again.
 
 from collections.abc import Iterable
 
-from counterfoil.streams.noting import Report
-from counterfoil.streams.outgoing import Lane
+from counterfoil.streams.relay.noting import Report
+from counterfoil.streams.relay.outgoing import Lane
 
 
 class Sent:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, b
 )
 from confluent_kafka.cimpl import NewTopic
 
-from counterfoil.streams.topic_wishes import Seen, Wish
+from counterfoil.streams.topics.wishes import Seen, Wish
 from counterfoil.telemetry import library_logger
 
 ANSWER_WITHIN = 10.0  #: seconds

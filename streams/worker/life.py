@@ -18,17 +18,17 @@ from typing import Any
 import mode
 
 from counterfoil.core.events import LogEvent
-from counterfoil.streams.acknowledging import Acknowledgements
-from counterfoil.streams.in_hand import InHand
-from counterfoil.streams.ingest import Ingest
-from counterfoil.streams.lane import Lane
-from counterfoil.streams.lease import Lease
 from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls, is_away
 from counterfoil.streams.lifeline import FAULT, UNREACHABLE
-from counterfoil.streams.record import Record
-from counterfoil.streams.sweeper import Sweeper
-from counterfoil.streams.threads import Threads
-from counterfoil.streams.watch import BrokerWatch, ProgressWatch
+from counterfoil.streams.worker.acknowledging import Acknowledgements
+from counterfoil.streams.worker.in_hand import InHand
+from counterfoil.streams.worker.ingest import Ingest
+from counterfoil.streams.worker.lane import Lane
+from counterfoil.streams.worker.lease import Lease
+from counterfoil.streams.worker.record import Record
+from counterfoil.streams.worker.sweeper import Sweeper
+from counterfoil.streams.worker.threads import Threads
+from counterfoil.streams.worker.watch import BrokerWatch, ProgressWatch
 from counterfoil.telemetry import alarm, last_place, log
 
 #: Seconds for the consumer to commit and leave its group at the end.

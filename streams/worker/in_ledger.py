@@ -23,14 +23,14 @@ from counterfoil.core.records import Item, Receipt
 from counterfoil.failpoints import FailpointHit, failpoint
 from counterfoil.ledger.engine import AGAIN
 from counterfoil.ledger.settlement import Locked, Result, holds, lock, save
-from counterfoil.streams.admitting import Admitting, Desk, Job
-from counterfoil.streams.answers import checked, committed, raised
 from counterfoil.streams.clock import boottime
 from counterfoil.streams.ledger_calls import is_away
-from counterfoil.streams.lent import EndedTransaction, Lent
-from counterfoil.streams.record import Record
-from counterfoil.streams.runnable import RunnableType
-from counterfoil.streams.settled import Became, tell
+from counterfoil.streams.outcome_lines import Became, tell
+from counterfoil.streams.worker.admitting import Admitting, Desk, Job
+from counterfoil.streams.worker.answers import checked, committed, raised
+from counterfoil.streams.worker.lent import EndedTransaction, Lent
+from counterfoil.streams.worker.record import Record
+from counterfoil.streams.worker.runnable import RunnableType
 from counterfoil.telemetry import alarm
 
 #: How often a batch is repeated whose line to the database breaks while its effects run, before they are taken for the cause.

@@ -1,0 +1,1 @@
+"""The topics that a ledger needs, held against those on the brokers."""
