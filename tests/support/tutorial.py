@@ -23,6 +23,8 @@ from tests.support.waiting import eventually
 FENCE = re.compile(r"(?:<!-- (?P<comment>[^>]*) -->\n|`(?P<file>[\w.]+)`:\n\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 CTRL_C = re.compile(r"<!-- Ctrl-C: (.*?) -->")
 OWN_TERMINAL, NOT_RUN, FAILS = "a terminal of its own", "not run by the test", "fails"
+#: How a terminal of its own gets at the environment of the clone, from a folder in it.
+ACTIVATE = ". ../.venv/bin/activate"
 #: What starts the servers; a test has them already.
 SERVERS = "counterfoil.parts.servers"
 #: Commands that only look: they are typed again until they show what the page says.
@@ -127,7 +129,10 @@ class Reader:
             self.folder = Path(where.read_text().strip())
         return said
 
-    def _open(self, command: str) -> None:
+    def _open(self, text: str) -> None:
+        """A new terminal stands in the clone, without an environment; the page's first lines bring the reader to `folder`."""
+        change, activate, command = text.splitlines()
+        assert (change, activate) == (f"cd {self.folder.name}", ACTIVATE), f"a new terminal begins otherwise: {text}"
         if SERVERS in command:
             return
         program, *arguments = shlex.split(command)
