@@ -14,12 +14,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import orjson
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
+from counterfoil import spellings
 from counterfoil.core.errors import CounterfoilError, DeclarationError
 from counterfoil.core.standing import Rules
 
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
 DEFAULT_FILE = "counterfoil.toml"
 FILE_VARIABLE = "COUNTERFOIL_FILE"
 PREFIX = "COUNTERFOIL_"
-DRIVER = "postgresql+psycopg"
-
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-MODULE_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 class SettingsError(CounterfoilError):
@@ -45,56 +38,10 @@ class SettingsError(CounterfoilError):
         super().__init__(f"{len(wrong)} of the settings cannot be used:{lines}")
 
 
-def duration(value: object) -> timedelta:
-    """A timedelta from seconds or from "7d"; raises ValueError, which does not repeat what was given."""
-    if isinstance(value, timedelta):
-        return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e10:
-        return timedelta(seconds=value)
-    if isinstance(value, str) and len(value) <= 20 and (match := DURATION.fullmatch(value.strip())):
-        seconds = float(match[1]) * UNITS[match[2] or "s"]
-        if seconds < 1e10:
-            return timedelta(seconds=seconds)
-    raise ValueError('a duration is a number of seconds or a number with its unit, like "5ms", "30s", "7d"')
-
-
-def _database(value: object) -> object:
-    """Name psycopg 3 as the driver, whatever of the usual spellings was used."""
-    if not isinstance(value, str):
-        raise ValueError("must be a URL, like postgresql://user@host/database")
-    try:
-        url = make_url(value)
-    except (ArgumentError, ValueError):
-        raise ValueError("is not a URL, like postgresql://user@host/database") from None
-    if url.drivername not in {"postgresql", "postgres", DRIVER}:
-        raise ValueError("must begin with postgresql:// (the driver is psycopg 3)")
-    return url.set(drivername=DRIVER).render_as_string(hide_password=False)
-
-
-def _table(value: object) -> object:
-    """A table in TOML; one JSON object in a variable."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        raise ValueError("in a variable it is one JSON object of texts") from None
-
-
-def _words(value: object) -> object:
-    """A list in TOML; words with commas between them in a variable."""
-    return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
-
-
-def _brokers(value: str) -> str:
-    if value.strip() == "embedded":
-        raise ValueError("the embedded broker exists in `counterfoil demo` and in unit tests only; name real brokers")
-    return value
-
-
-Duration = Annotated[timedelta, BeforeValidator(duration), Field(gt=timedelta(0))]
-Table = Annotated[dict[str, str], NoDecode, BeforeValidator(_table)]
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+Duration = Annotated[timedelta, BeforeValidator(spellings.duration), Field(gt=timedelta(0))]
+Table = Annotated[dict[str, str], NoDecode, BeforeValidator(spellings.table)]
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(spellings.words)]
+Database = Annotated[str, BeforeValidator(spellings.database), Field(repr=False)]
 Whole = Annotated[int, Field(ge=1)]
 
 
@@ -107,11 +54,11 @@ class Settings(BaseSettings):
     withheld: ClassVar[frozenset[str]] = frozenset({"database", "registry", "kafka"})
 
     # -- the installation
-    ledger: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+    ledger: Annotated[str, BeforeValidator(spellings.ledger)]
     #: The ledger's name: part of every operation_id, topic and key. Written into the database by `init`, never changed.
-    operations: Annotated[str, Field(pattern=rf"^{MODULE_NAME.pattern}$")]  #: "module:NAME" of the declared `Operations`
-    database: Annotated[str, BeforeValidator(_database), Field(repr=False)]  #: URL of the ledger's database (may hold a password)
-    brokers: Annotated[str, Field(min_length=1), BeforeValidator(_brokers)]  #: "host:port,host:port"
+    operations: Annotated[str, BeforeValidator(spellings.operations)]  #: "module:NAME" of the declared `Operations`
+    database: Database  #: URL of the ledger's database (may hold a password)
+    brokers: Annotated[str, BeforeValidator(spellings.brokers)]  #: "host:port,host:port"
     embedded: bool = False  #: the brokers are librdkafka's mock cluster (demo): topic settings cannot be seen, nothing compacts
     kafka: Annotated[Table, Field(repr=False)] = {}  #: further client properties by librdkafka's names (sasl.*, ssl.*)
     registry: Annotated[str | None, Field(repr=False)] = None

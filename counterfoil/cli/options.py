@@ -8,7 +8,8 @@ from uuid import UUID
 import typer
 from sqlalchemy import Connection
 
-from counterfoil.settings import Settings, duration
+from counterfoil.settings import Settings
+from counterfoil.spellings import duration
 
 
 @contextmanager

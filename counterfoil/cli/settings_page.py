@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from counterfoil.settings import PREFIX, UNITS, Settings
+from counterfoil.settings import PREFIX, Settings
+from counterfoil.spellings import UNITS
 
 SETTINGS_HEAD = f"""# Settings
 

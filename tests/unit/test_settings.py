@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from counterfoil.core.effect import Effect
-from counterfoil.settings import Settings, SettingsError, duration, load_operations, read_settings, unknown_variables
+from counterfoil.settings import Settings, SettingsError, load_operations, read_settings, unknown_variables
+from counterfoil.spellings import duration
 from examples.sync_customer import sync_customer
 from examples.upsert_projection import upsert_projection
 
@@ -137,6 +138,36 @@ def test_another_database_is_refused(monkeypatch: pytest.MonkeyPatch, database: 
 def test_the_embedded_broker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, BROKERS="embedded")
     assert set(wrong()) == {"brokers"}
+
+
+@pytest.mark.parametrize(
+    "brokers",
+    ["localhost", "one:9092,two", "one:", ":9092", "one:0", "one:70000", "one:9092,", "one two:9092", "::1", "one:9 b"],
+)
+def test_a_broker_without_a_port_is_refused_before_anything_is_started(monkeypatch: pytest.MonkeyPatch, brokers: str) -> None:
+    given(monkeypatch, BROKERS=brokers)
+    assert "each needs its port" in wrong()["brokers"]
+
+
+@pytest.mark.parametrize("brokers", ["one:9092, two:9093", "[::1]:9092", "SASL_SSL://kafka.example:9094", "10.0.0.1:9092"])
+def test_every_spelling_of_brokers_that_the_client_knows_is_taken(monkeypatch: pytest.MonkeyPatch, brokers: str) -> None:
+    given(monkeypatch, BROKERS=brokers)
+    assert read_settings().brokers == brokers
+
+
+def test_a_list_of_brokers_is_told_that_one_text_is_meant(monkeypatch: pytest.MonkeyPatch, alone: Path) -> None:
+    given(monkeypatch)
+    monkeypatch.delenv("COUNTERFOIL_BROKERS")
+    (alone / "counterfoil.toml").write_text('brokers = ["one:9092"]\n')
+    assert wrong()["brokers"].startswith("one text of host:port")
+
+
+def test_what_is_allowed_is_said_in_words_and_never_as_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, LEDGER="Books", OPERATIONS="shop.OPERATIONS", BROKERS="localhost")
+    found = wrong()
+    assert "40 lower-case letters" in found["ledger"]
+    assert "like shop:OPERATIONS" in found["operations"]
+    assert not [said for said in found.values() if "pattern" in said or "[a-z]" in said or "\\w" in said]
 
 
 def test_repr_withholds_whatever_may_hold_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
