@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from counterfoil.cli import operations, processes, setting_up, topics, trial
+from counterfoil.cli.absent_database import explained
 from counterfoil.cli.answer import complain
 from counterfoil.cli.exits import Exit
-from counterfoil.cli.trouble import sorted_out
-from counterfoil.settings import FILE_VARIABLE
+from counterfoil.core.errors import CounterfoilError
+from counterfoil.settings import FILE_VARIABLE, read_settings
 
 SETTING_UP, RUNNING, LOOKING, TRYING = "Setting up", "Running", "Looking and acting", "Trying out"
 EPILOG = "Exit codes: " + "; ".join(f"{one.value} {one.name.lower()}" for one in Exit) + ". `counterfoil exits` explains them."
@@ -50,12 +51,19 @@ def _all(settings: SettingsFile = None) -> None:
         os.environ[FILE_VARIABLE] = str(settings)
 
 
+def _database() -> str | None:
+    try:
+        return read_settings().database
+    except CounterfoilError:
+        return None
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and leave with its exit code; whatever goes wrong is told without its text or traceback."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         app(args=given)
     except Exception as error:  # noqa: BLE001 - the outermost edge: every error ends here, sorted by class
-        trouble = sorted_out(error)
+        trouble = explained(error, _database())
         complain(trouble, json="--json" in given)
         sys.exit(int(trouble.exit))

@@ -72,11 +72,12 @@ def test_init_refuses_a_contract_that_changed_until_it_is_told_to_renew(line: Co
     answered(line, "init", "--renew")
 
 
-def test_check_before_init_says_to_run_it(line: CommandLine, empty: str) -> None:
+def test_check_before_init_says_to_run_it(line: CommandLine, empty: str, topics: Topics) -> None:
     found = marks(line, 1)
     assert found["database"] == "ok"
     assert found["migrations"] == "wrong"
-    assert found["topics"] == "skipped"
+    assert found["partition counts"] == "skipped"
+    assert found[f"topic {topics.name('state')}"] == "wrong"
     assert "counterfoil init" in line.run("check", code=1).stdout
 
 
@@ -94,15 +95,39 @@ def test_check_tells_an_unreachable_database_from_a_wrong_one(line: CommandLine,
     assert "127.0.0.1" not in line.run("check", code=3, database=nowhere).stdout
 
 
+def test_check_looks_at_brokers_topics_and_types_while_the_database_is_away(line: CommandLine, topics: Topics) -> None:
+    line.run("init")
+    line.run("topics", "apply")
+    found = marks(line, 3, database="postgresql://app@127.0.0.1:1/books")
+    assert (found["database"], found["types"], found["brokers"], found["topics"]) == ("unreachable", "ok", "ok", "ok")
+    assert found["partition counts"] == "skipped"
+
+
+@pytest.mark.parametrize("command", ["init", "check"])
+def test_a_database_that_its_server_does_not_have_is_named_and_told_how_to_make(
+    line: CommandLine, ledger: Bed, planted: Planted, command: str
+) -> None:
+    """S18: the name and nothing else of the URL."""
+    there = ledger.server.url_of("not there yet").replace("postgres@", f"postgres:{planted.password}@")
+    ended = line.run(command, code=None, database=there)
+    said = " ".join((ended.stdout + ended.stderr).split())
+    assert "The server answers, the database not there yet does not exist." in said
+    assert "createdb 'not there yet'" in said
+    assert "127.0.0.1" not in said
+    assert ended.code == (3 if command == "check" else 1)  # the broker is away too
+
+
 def test_check_says_that_the_broker_is_not_there(line: CommandLine) -> None:
     line.run("init")
-    assert marks(line, 3)["topics"] == "unreachable"
+    found = marks(line, 3)
+    assert (found["database"], found["brokers"], found["topics"]) == ("ok", "unreachable", "skipped")
 
 
 def test_check_notices_a_module_that_cannot_be_imported(line: CommandLine, planted: Planted) -> None:
     """S18."""
     (line.folder / "shop.py").write_text(f"raise RuntimeError({planted.error!r})")
-    assert marks(line, 1)["types"] == "wrong"
+    found = marks(line, 3)
+    assert (found["types"], found["brokers"]) == ("wrong", "unreachable")
 
 
 def test_check_notices_another_ledgers_name_and_missing_partitions(line: CommandLine, ledger: Bed) -> None:
