@@ -31,6 +31,10 @@ from counterfoil.ledger.settlement import evidence
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings, load_operations, read_settings
 
+REASON_NEEDED = (
+    "A reason is required: who asked for it and why, for whoever reads it later, like 'asked by the customer, ticket 4711'."
+)
+
 
 def status(caller: Caller, operation_id: OperationId) -> Status:
     """Where an operation stands, as this transaction sees it. Raises Refused (unknown_operation)."""
@@ -134,4 +138,6 @@ def _answered(declared: OperationType[Any], attempt: int, answer: Receipt | Outc
 def _check_reason(operation_id: OperationId, reason: str) -> None:
     check_text(str(operation_id)[:40], "reason", reason, 500)
     if not reason.strip():
-        raise Refused(Reason.MISSING_FIELD, path="reason", subject=str(operation_id)[:40])
+        refused = Refused(Reason.MISSING_FIELD, path="reason", subject=str(operation_id)[:40])
+        refused.add_note(REASON_NEEDED)
+        raise refused

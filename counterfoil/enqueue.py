@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from unicodedata import category
 from uuid import UUID
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.orm import Session
 
 from counterfoil.core import decisions, identity
@@ -120,16 +120,28 @@ def enqueue_prepared(caller: Caller, prepared: Prepared) -> Sequence[OperationId
 
 
 def connection_of(caller: Caller) -> Connection:
-    """The caller's connection. Raises Refused for an async one, and for one that commits by itself."""
+    """The caller's connection. Raises Refused for an async one, for one that commits by itself, and for what is none."""
     if isinstance(caller, Session):
         connection = caller.connection()
     elif isinstance(caller, Connection):
         connection = caller
     else:
-        raise Refused(Reason.CALLER_NOT_SYNC)
+        raise _no_connection(caller)
     if getattr(connection.connection.driver_connection, "autocommit", False):
         raise Refused(Reason.NO_TRANSACTION)
     return connection
+
+
+def _no_connection(caller: object) -> Refused:
+    if isinstance(caller, Engine):
+        refused = Refused(Reason.NO_TRANSACTION)
+        refused.add_note("An Engine is not a connection: use `with engine.begin() as connection:`, and hand in `connection`.")
+    elif any(kind.__module__.startswith("sqlalchemy.ext.asyncio") for kind in type(caller).__mro__):
+        refused = Refused(Reason.CALLER_NOT_SYNC)
+    else:
+        refused = Refused(Reason.WRONG_TYPE, path="caller")
+        refused.add_note("A SQLAlchemy Connection or Session is needed: the one in whose transaction your own rows are written.")
+    return refused
 
 
 class _Names(NamedTuple):

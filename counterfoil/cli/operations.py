@@ -33,7 +33,7 @@ Correlation = Annotated[str | None, typer.Option("--correlation", help="Only thi
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="Lines of one page.")]
 Before = Annotated[int | None, typer.Option(help="Where the next page begins, as the page before says.")]
 Id = Annotated[UUID, typer.Argument(parser=an_id, metavar="OPERATION_ID", help="As enqueue returned it.")]
-Reason = Annotated[str, typer.Option("--reason", help="Why; kept with the act, so no secrets.")]
+Reason = Annotated[str, typer.Option("--reason", help="Who asked for it and why; kept with the act, so no secrets.")]
 
 
 @app.command("list")
@@ -114,10 +114,10 @@ SAID = {
 @app.command()
 def cancel(operation_id: Id, reason: Reason, json: AsJson = False) -> None:
     """Cancel an operation: NOW where nothing was sent, ASKED where it may have been, TOO_LATE where it is over (exit 1)."""
-    from counterfoil.callers import cancel_as
+    from counterfoil.callers import REASON_NEEDED, cancel_as
 
     if not reason.strip():
-        raise typer.BadParameter("a reason is needed", param_hint="--reason")
+        raise typer.BadParameter(REASON_NEEDED, param_hint="--reason")
     with ledger_connection(read_settings()) as connection:
         result, met = cancel_as(Actor.PERSON, connection, OperationId(operation_id), reason=reason)
     sentence = f"asked for: {ASKED[met]}" if result.value == "asked" else SAID[result.value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -66,12 +67,29 @@ def test_a_callers_own_engine_and_session_will_do(ledger: Bed) -> None:
     assert counts(ledger) == {1}
 
 
+@pytest.mark.parametrize("kind", [lambda engine: engine, lambda _: "postgresql://", lambda _: None])
+def test_what_is_no_connection_is_refused_with_what_to_hand_in(ledger: Bed, kind: Callable[[Engine], Any]) -> None:
+    handed = kind(ledger.engine)
+    with pytest.raises(Refused) as refused:
+        enqueue(handed, upsert_projection, Stock("a", 1, 5))
+    (note,) = refused.value.__notes__
+    if handed is ledger.engine:
+        assert refused.value.reason is Reason.NO_TRANSACTION
+        assert note.startswith("An Engine is not a connection: use `with engine.begin() as connection:`")
+    else:
+        assert "A SQLAlchemy Connection or Session is needed" in note
+    assert "synchronous" not in str(refused.value)
+
+
 async def test_an_async_session_goes_through_run_sync(ledger: Bed) -> None:
     engine = create_async_engine(ledger.url.replace("postgresql://", "postgresql+psycopg://"))
     async with AsyncSession(engine) as session:
         with pytest.raises(Refused) as refused:
             enqueue(session, upsert_projection, Stock("a", 1, 5))  # type: ignore[arg-type]  # what a user without mypy writes
         assert refused.value.reason is Reason.CALLER_NOT_SYNC
+        assert "run_sync" in str(refused.value)
+        with pytest.raises(Refused, match="run_sync"):
+            enqueue(await session.connection(), upsert_projection, Stock("a", 1, 5))  # type: ignore[arg-type]
         await session.run_sync(lambda s: enqueue(s, upsert_projection, Stock("a", 1, 5)))
         await session.commit()
     await engine.dispose()
@@ -221,6 +239,7 @@ def test_a_cancel_before_the_first_attempt_has_no_effect_and_a_late_one_says_so(
         with pytest.raises(Refused) as refused:
             cancel(connection, accepted, reason=" ")
         assert refused.value.path == "reason"
+        assert "A reason is required" in refused.value.__notes__[0]
         assert cancel(connection, accepted, reason="asked by the customer") is Cancelled.NOW
         assert cancel(connection, accepted, reason="again") is Cancelled.TOO_LATE
         assert status(connection, accepted).state is State.NOT_APPLICABLE
