@@ -25,6 +25,7 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Key, OperationId, Record
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
+from counterfoil.failpoints import failpoint
 from counterfoil.ledger import accepting
 from counterfoil.ledger.accepting import Accepted, Common
 from counterfoil.ledger.names import Ledger, ledger_of
@@ -210,7 +211,9 @@ def _write(connection: Connection, ledger: Ledger, common: Common, rows: Sequenc
     for row in rows:
         if distinct.setdefault(row.operation_id, row).digest != row.digest:
             raise Refused(Reason.IDENTITY_CONFLICT, subject=str(row.operation_id))
+    failpoint("enqueue.before_write")
     before = accepting.write(connection, ledger, common, list(distinct.values()))
+    failpoint("enqueue.after_write")
     if before:
         _check_there(connection, ledger, [row for row in distinct.values() if row.operation_id in before])
 

@@ -1,9 +1,9 @@
 """Named places at which a test can kill, stop or fail the process. In production a call does nothing and costs one empty call.
 
 COUNTERFOIL_FAILPOINTS="relay.after_ack=kill,worker.after_settle=stop@3" arms them before the import: `kill` is SIGKILL to this
-process, `stop` is SIGSTOP, `raise` raises FailpointHit; @N means the Nth time the place is passed, once. In the folder
-COUNTERFOIL_FAILPOINTS_DIR each one that is hit leaves a file of its name, with the process id in it, before it acts.
-This module never decides anything by itself and must never be armed by code.
+process, `stop` is SIGSTOP, `raise` raises FailpointHit, `hold` keeps this one thread there until its file is gone; @N means the
+Nth time the place is passed, once. In the folder COUNTERFOIL_FAILPOINTS_DIR each one that is hit leaves a file of its name, with
+the process id in it, before it acts. This module never decides anything by itself and must never be armed by code.
 """
 
 from __future__ import annotations
@@ -11,10 +11,43 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-ACTIONS = ("kill", "stop", "raise", "pass")  #: `pass` only leaves the file: the place was reached
+ACTIONS = ("kill", "stop", "raise", "hold", "pass")  #: `pass` only leaves the file: the place was reached
+LONGEST_HOLD = 60.0  #: seconds after which a held thread goes on, whatever became of the test
+
+#: Every place, in the order in which an operation passes them, and where it stands. A test holds this list against the code.
+PLACES: Mapping[str, str] = {
+    "enqueue.before_write": "a call of enqueue is checked and encoded; nothing is written",
+    "enqueue.after_write": "its rows are written in the caller's transaction, which is not committed",
+    "relay.before_read": "the relay asks the outbox what waits",
+    "relay.before_produce": "rows are read; none of them is handed to the producer",
+    "relay.after_produce": "rows are handed to the producer; no report of them has come",
+    "relay.after_ack": "the broker has acknowledged rows; their note is not begun",
+    "relay.before_note_commit": "their note is written and their outbox rows are deleted, not committed",
+    "relay.after_note": "the note is committed",
+    "relay.before_refuse_commit": "a row that can never be sent is moved aside and its operation settled, not committed",
+    "worker.after_ingest": "a batch came from Kafka and is in hand; no agent has it",
+    "worker.before_admit": "records are decoded; the ledger was not asked",
+    "worker.before_admit_commit": "attempts are counted, not committed: no effect may be called yet",
+    "worker.after_admit": "attempts are counted and committed; no effect is called",
+    "worker.before_keep_commit": "a record that cannot be handled is kept raw with its dead letter, not committed",
+    "worker.after_keep": "it is kept raw and committed; its offset may be passed",
+    "worker.before_effect": "the last check before the first byte is done",
+    "worker.after_effect": "the effect has answered; nothing of the answer is saved",
+    "worker.before_settle_commit": "the answer is written, not committed",
+    "dead_letter.before_commit": "a quarantined operation's cause and dead letter are written, not committed",
+    "worker.after_settle": "the answer is committed; its record is not finished",
+    "worker.before_commit": "offsets are about to be committed to the group",
+    "worker.after_commit": "the broker has answered an offset commit",
+    "worker.before_acknowledged_commit": "the note of an offset commit is written, not committed",
+    "due.before_leases_commit": "running operations whose lease is over are moved on, not committed",
+    "due.before_resend_commit": "uncertain attempts are made ready to be repeated under their key, not committed",
+    "due.before_send_commit": "command records of what is due are in the outbox, not committed",
+    "due.after_sweep": "a look of the sweepers is committed",
+}
 
 
 class FailpointHit(RuntimeError):
@@ -46,8 +79,16 @@ class Armed:
         action = self._plan[name][0]
         if action == "raise":
             raise FailpointHit(name)
-        if action != "pass":
+        if action == "hold":
+            self._hold(name)
+        elif action != "pass":
             self._act(action)
+
+    def _hold(self, name: str) -> None:
+        """Until somebody removes the file; without a folder nobody could, so it goes on."""
+        until = time.monotonic() + LONGEST_HOLD
+        while self._folder is not None and (self._folder / name).exists() and time.monotonic() < until:
+            threading.Event().wait(0.01)
 
     @staticmethod
     def _leave_file(folder: Path, name: str) -> None:
@@ -59,8 +100,10 @@ class Armed:
 def _planned(entry: str) -> tuple[str, tuple[str, int]]:
     name, equals, rest = entry.partition("=")
     action, at, nth = rest.partition("@")
-    if not name or not equals or action not in ACTIONS or (at and not (nth.isdigit() and int(nth) > 0)):
-        raise FailpointsMisspelt(f"a failpoint is name=kill|stop|raise|pass[@N], not {entry!r}")
+    if not equals or action not in ACTIONS or (at and not (nth.isdigit() and int(nth) > 0)):
+        raise FailpointsMisspelt(f"a failpoint is name={'|'.join(ACTIONS)}[@N], not {entry!r}")
+    if name not in PLACES:
+        raise FailpointsMisspelt(f"no place is called {name!r}; counterfoil.failpoints.PLACES has them all")
     return name, (action, int(nth) if at else 1)
 
 

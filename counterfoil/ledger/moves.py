@@ -20,6 +20,7 @@ from counterfoil.core.shards import shard
 from counterfoil.core.standing import Standing
 from counterfoil.core.states import State
 from counterfoil.core.transitions import is_reported
+from counterfoil.failpoints import failpoint
 from counterfoil.ledger.arrays import columns
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.statements.moving import LOCK, MOVE, NOTE, OUT, STANDING, TELL, WRITE
@@ -178,6 +179,8 @@ class Writer:
             "m_secret": self.ledger.secret_id,
         }
         there = set(connection.execute(WRITE, parameters).scalars())
+        if letters:
+            failpoint("dead_letter.before_commit")
         return [
             Written(facts.operation_id, facts.type, standing.attempt, move.kind, move.to, move.reason)
             for standing, facts, move, *_ in decided

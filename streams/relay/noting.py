@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Engine, exc
+from sqlalchemy import Connection, Engine, exc
 
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger import relaying
@@ -89,7 +89,7 @@ class Noter:
         while True:
             self._line.asked()
             try:
-                noted = in_transaction(self._engine, lambda connection: relaying.note(connection, self._session(), batch))
+                noted = in_transaction(self._engine, lambda connection: self._note(connection, batch))
             except (exc.DBAPIError, exc.TimeoutError) as error:
                 if not self._repair(error):
                     raise
@@ -102,6 +102,11 @@ class Noter:
         self._line.good()
         failpoint("relay.after_note")
         self._written.append(Written(batch, noted))
+
+    def _note(self, connection: Connection, batch: list[Report]) -> int:
+        noted = relaying.note(connection, self._session(), batch)
+        failpoint("relay.before_note_commit")
+        return noted
 
     def _repair(self, error: exc.SQLAlchemyError) -> bool:
         """Whether the same may be tried again: the database is away, or today's partition was missing and is made."""

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 from counterfoil.core.decisions import set_aside
 from counterfoil.core.events import LogEvent
 from counterfoil.core.standing import Rules
+from counterfoil.failpoints import failpoint
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.relaying import Aside, Moved, refuse
@@ -48,4 +49,6 @@ class Refusals:
             move = set_aside(rules, standing, one.reason)
             if move is not None:
                 decided.append(Decided(standing, locked.facts[number], move))
-        return moved, self._writer.write(connection, locked.now, decided)
+        written = self._writer.write(connection, locked.now, decided)
+        failpoint("relay.before_refuse_commit")
+        return moved, written

@@ -131,6 +131,7 @@ class Relay:
         busy = self.flight.ids if reading.with_busy else ()
         wanted = Wanted(reading.floors, reading.share, self.floors.rows, READ_BYTES, busy, self.roads.closed(now))
         self.database.asked()
+        failpoint("relay.before_read")
         rows = self.reader.waiting(wanted)
         self.database.good()
         cut = len(rows) >= wanted.rows or sum(map(_SIZE, rows)) >= wanted.bytes
@@ -139,6 +140,7 @@ class Relay:
         if fresh:
             failpoint("relay.before_produce")
             self._send(fresh, set(self.roads.closed(now)))
+            failpoint("relay.after_produce")
         wait = self.pace.found(len(fresh))
         return 0.0 if self.floors.backlog else wait
 

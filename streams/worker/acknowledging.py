@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlalchemy import Connection
 
 from counterfoil.core.events import LogEvent
+from counterfoil.failpoints import failpoint
 from counterfoil.ledger.acknowledgements import note
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.worker.in_hand import Committable
@@ -60,6 +61,7 @@ class Acknowledgements:
 
         def unit(connection: Connection) -> None:
             note(connection, session(), noted)
+            failpoint("worker.before_acknowledged_commit")
 
         try:
             calls.once(unit)

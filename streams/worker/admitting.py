@@ -96,6 +96,7 @@ class Admitting:
         if unreadable:
             self._keep_unreadable(unreadable)
         jobs: list[Job] = []
+        failpoint("worker.before_admit")
         while readable:
             readable = self._round(readable, jobs)
         failpoint("worker.after_admit")
@@ -146,6 +147,8 @@ class Admitting:
                 for number, one in admission.admitted.items():
                     if counted.get(number) is not one:
                         counted[number], begun[number] = one, (before, session)
+                if admission.admitted:
+                    failpoint("worker.before_admit_commit")
                 return admission
 
             try:
@@ -203,8 +206,10 @@ class Admitting:
             raws = [raw(found, name, number, reason) for found, number, reason in kept]
             if raws:
                 keep(connection, ledger, raws, held=are_held, due_in=due_in, words=raw_words)
+        failpoint("worker.before_keep_commit")
 
     def _tell_kept(self, held: Sequence[_Kept], given_up: Sequence[_Kept]) -> None:
+        failpoint("worker.after_keep")
         for event, kept in ((LogEvent.HELD, held), (LogEvent.QUARANTINED, given_up)):
             for found, _, reason in kept:
                 record = found.record

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from counterfoil.core.events import LogEvent
 from counterfoil.core.standing import Rules
+from counterfoil.failpoints import failpoint
 from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
 from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.restarts import database_started
@@ -68,22 +69,33 @@ class Sweeper:
         writer, rules, limit = self._writer, self._rules, self._pace.limit
         resend_after = self._pace.resend_after
         return (
-            self._all("running", lambda c: end_leases(c, writer, rules, limit=limit))
+            self._all("running", "due.before_leases_commit", lambda c: end_leases(c, writer, rules, limit=limit))
             + self._all(
-                "awaiting_confirmation", lambda c: resend_unprobed(c, writer, rules, limit=limit, look_again=resend_after)
+                "awaiting_confirmation",
+                "due.before_resend_commit",
+                lambda c: resend_unprobed(c, writer, rules, limit=limit, look_again=resend_after),
             )
-            + self._all("queued", lambda c: send_due(c, writer, rules, limit=limit, resend_after=resend_after))
+            + self._all(
+                "queued", "due.before_send_commit", lambda c: send_due(c, writer, rules, limit=limit, resend_after=resend_after)
+            )
         )
 
-    def _all(self, state: str, sweep: Callable[[Connection], list[Written]]) -> int:
+    def _all(self, state: str, place: str, sweep: Callable[[Connection], list[Written]]) -> int:
+        def unit(connection: Connection) -> list[Written]:
+            moved = sweep(connection)
+            if moved:
+                failpoint(place)
+            return moved
+
         total = 0
         for _ in range(PASSES):
-            moved = self._calls.once(sweep)
+            moved = self._calls.once(unit)
             tell_written(moved)
             total += len(moved)
             if len(moved) < self._pace.limit:
                 break
         if total:
+            failpoint("due.after_sweep")
             log(LogEvent.SWEPT, state=state, count=total)
             count("due_taken", total, state=state)
         return total

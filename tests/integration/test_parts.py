@@ -202,8 +202,9 @@ def test_the_mock_cluster_takes_and_gives_records() -> None:
 
 def test_a_failpoint_kills_the_process_that_passes_it(tmp_path: Path) -> None:
     """Armed by the environment, it leaves its file first."""
-    program = "from counterfoil.failpoints import failpoint\nfailpoint('here'); print('alive', flush=True); failpoint('here')"
-    armed = {**os.environ, "COUNTERFOIL_FAILPOINTS": "here=kill@2", "COUNTERFOIL_FAILPOINTS_DIR": str(tmp_path)}
+    passing = "failpoint('relay.after_ack')"
+    program = f"from counterfoil.failpoints import failpoint\n{passing}; print('alive', flush=True); {passing}"
+    armed = {**os.environ, "COUNTERFOIL_FAILPOINTS": "relay.after_ack=kill@2", "COUNTERFOIL_FAILPOINTS_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=armed, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "alive\n")
-    assert (tmp_path / "here").exists()
+    assert (tmp_path / "relay.after_ack").exists()
