@@ -48,6 +48,7 @@ from counterfoil.core.records import (
 from counterfoil.core.sink import ByKey, ByNature, Limits, NotAtAll, Sink
 from counterfoil.core.states import State
 from counterfoil.core.status import Cancelled, Recorded, Status
+from counterfoil.core.wanted import Wanted
 from counterfoil.enqueue import enqueue, enqueue_many, operation_id
 from counterfoil.settings import Settings, read_settings
 from counterfoil.sinks.adapter import Adapter
@@ -113,6 +114,7 @@ __all__ = [
     "Unknown",
     "Unordered",
     "Version",
+    "Wanted",
     "cancel",
     "enqueue",
     "enqueue_many",

@@ -3,10 +3,12 @@
 Checks what contradicts itself while the module is imported. Never opens a file, a connection or a contract.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from dataclasses import field, is_dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from counterfoil.core import checks
 from counterfoil.core.effect import DoneElsewhere, Effect, InLedger, InLedgerBatch
@@ -18,6 +20,10 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Record
 from counterfoil.core.sink import ByKey, ByNature, Sink
 from counterfoil.core.value import Declared, Value
+from counterfoil.core.wanted import Wanted
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 __all__ = ["OperationType", "Operations", "Request"]
 
@@ -38,6 +44,9 @@ class OperationType(Declared, Generic[R], kw_only=True, eq=False):
     effect: Effect[R] | InLedger[R] | InLedgerBatch[R] | DoneElsewhere
     proof: ProofOf[R] | Literal[ReceiptOnly.RECEIPT] | None  #: None, written down: nothing can confirm it
     policy: Policy[R] = Policy()
+    #: (payload, connection) -> Wanted, asked before each send, on a read-only connection to the ledger's database, outside the
+    #: send's transaction. Quick, since operations wait behind it; where it raises, nothing is sent and it is quarantined.
+    still_wanted: Callable[[R, Connection], Wanted] | None = None
 
     @property
     def sink(self) -> Sink | None:
@@ -71,6 +80,10 @@ class OperationType(Declared, Generic[R], kw_only=True, eq=False):
         if type(self.proof) is ProofOf or not (self.proof is None or self.proof is RECEIPT or isinstance(self.proof, ProofOf)):
             raise DeclarationError(self.name, "proof must be Proof(...), RECEIPT or None")
         checks.instance(self.name, "policy", self.policy, Policy, "Policy(...)")
+        if self.still_wanted is not None:
+            checks.a_function(self.name, "still_wanted", self.still_wanted, ("payload", "connection"))
+            if isinstance(self.effect, DoneElsewhere):
+                raise DeclarationError(self.name, "another program acts: nobody would ask still_wanted")
         if isinstance(self.effect, DoneElsewhere) and isinstance(self.order, Strict):
             raise DeclarationError(self.name, "another program acts: it cannot be held to Strict order")
         _check_remedies(self)

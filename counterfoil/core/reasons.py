@@ -155,6 +155,11 @@ class Reason(StrEnum):
         "A cancel is remembered and honoured at the next legal step",
         "Wait for the probe or the answer.",
     )
+    STILL_WANTED_FAILED = (
+        "still_wanted_failed",
+        "The type's `still_wanted` raised, or did not answer with a `Wanted`; nothing was sent",
+        "Correct `still_wanted`, then have it run again.",
+    )
     SUPERSEDED = "superseded", "A newer version of the entity replaced it; it has no effect", "Nothing."
     OVERTAKEN = "overtaken", "The sink shows a newer version that is ours; its own effect may have existed", "Nothing."
     NO_PROBE_RESEND = (

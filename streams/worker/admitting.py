@@ -30,6 +30,7 @@ from counterfoil.streams.worker.in_hand import Finished, InHand
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.record import Readable, Record, Unreadable, raw, read
 from counterfoil.streams.worker.runnable import RunnableType
+from counterfoil.streams.worker.wanted import Wanting
 from counterfoil.telemetry import Fields, alarm, count, log_each
 
 _Kept = tuple[Readable | Unreadable, int | None, Reason]  # a record, the operation that it may name, and why it is kept
@@ -79,6 +80,8 @@ class Admitting:
     def __init__(self, desk: Desk, type_: RunnableType, topics: Mapping[str, tuple[str, str]]) -> None:
         self._desk = desk
         self._type = type_
+        wanted = type_.still_wanted
+        self._wanting = None if wanted is None else Wanting(desk.calls, desk.writer, type_.rules, wanted)
         self._roads = {topic: road for topic, (name, road) in topics.items() if name == type_.name}
 
     def admit(self, records: Sequence[Record]) -> list[Job]:
@@ -109,12 +112,18 @@ class Admitting:
         for one in readable:
             if first.setdefault(one.candidate.number, one) is not one:
                 rest.append(one)
+        if self._wanting is not None:
+            self._close_unwanted(self._wanting, first)
         admission, begun = self._ask(first)
         also: dict[int, list[Record]] = {}
         still: list[Readable] = []
         copies: list[Readable] = []
         for one in rest:
-            number, asked = one.candidate.number, first[one.candidate.number].candidate
+            number = one.candidate.number
+            if number not in first:
+                still.append(one)
+                continue
+            asked = first[number].candidate
             if (asked.revision, asked.value_hash) != (one.candidate.revision, one.candidate.value_hash):
                 still.append(one)
             elif number in admission.admitted:
@@ -131,6 +140,13 @@ class Admitting:
         self._log_received(first, rest, admission)
         self._leave(first, copies, admission.left)
         return still
+
+    def _close_unwanted(self, wanting: Wanting, first: dict[int, Readable]) -> None:
+        """Operations that their type says nobody wants: closed before anything is sent, and taken out of the batch."""
+        closed = wanting(first)
+        tell_written([written for _, written in closed])
+        gone = {number: first.pop(number) for number, _ in closed}
+        self._leave(gone, [], dict.fromkeys(gone, Why.MOVED))
 
     def _ask(self, first: Mapping[int, Readable]) -> tuple[Admission, Mapping[int, _Begun]]:
         """One statement for all. Where the answer to its commit is lost it runs again, and knows its own attempts (D89)."""

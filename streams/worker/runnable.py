@@ -18,6 +18,7 @@ from counterfoil.core.order import Unordered
 from counterfoil.core.standing import Rules
 from counterfoil.schemas.contract import Contract, contract_of
 from counterfoil.streams.worker.progress import patience
+from counterfoil.streams.worker.wanted import StillWanted
 
 #: Operations that effects one by one share a transaction with, at most; more would hold locks for long.
 ONE_BY_ONE = 100
@@ -46,6 +47,7 @@ class RunnableType:
     contract: Contract[Any]
     places: int  #: operations that may share one transaction; outside effects: irrelevant
     patience: float  #: seconds that a partition of it may stand still
+    still_wanted: StillWanted | None = None  #: asked before each send
 
 
 def runnable_types(
@@ -72,6 +74,7 @@ def runnable_types(
             contract=contract_of(each, lock),
             places=_places(effect, batch),
             patience=patience(progress_within.total_seconds(), rules.timeout.total_seconds()),
+            still_wanted=each.still_wanted,
         )
         for each in found
         if not isinstance(effect := each.effect, DoneElsewhere)

@@ -7,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from counterfoil.core.decisions import Move, lease_over, not_admissible, send_again, set_aside
+from counterfoil.core.decisions import Ask, Move, lease_over, no_longer_wanted, not_admissible, send_again, set_aside
+from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules, Standing
-from counterfoil.core.states import State
+from counterfoil.core.states import WAITING, State
+from counterfoil.core.wanted import Wanted
 from tests.support.standings import KINDS, NOW, OUTSIDE, RUNNING, SECOND, ZERO, admitted, after
 
 QUEUED = replace(RUNNING, state=State.QUEUED, attempt=0, outcome=None, tries_left=8, admitted_at=None, attempt_until=None)
@@ -156,3 +158,22 @@ def test_what_cannot_be_sent_is_quarantined_with_its_reason_unless_it_may_have_b
     first = moved(set_aside(OUTSIDE, DOUBTED, str(Reason.MESSAGE_TOO_LARGE)))
     assert (first.to, first.cause) == (State.AWAITING_CONFIRMATION, Reason.MESSAGE_TOO_LARGE)
     assert set_aside(OUTSIDE, RUNNING, str(Reason.MESSAGE_TOO_LARGE)) is None
+
+
+@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("wanted", list(Wanted))
+@pytest.mark.parametrize("doubtful", [False, True])
+def test_what_nobody_wants_is_closed_before_a_send_or_remembered_where_it_may_have_been_applied(
+    state: State, wanted: Wanted, doubtful: bool
+) -> None:
+    """S3, S11: only what waits for a send, and never over a doubt."""
+    standing = replace(DOUBTED if doubtful else QUEUED, state=state)
+    decided = no_longer_wanted(standing, wanted)
+    if wanted is Wanted.YES or state not in WAITING:
+        assert decided is None
+    elif doubtful:
+        assert decided == Ask(EventKind.CANCEL_ASKED, Reason.CANCEL_ASKED, due_now=True)
+        assert no_longer_wanted(replace(standing, cancel_asked=True), wanted) is None
+    else:
+        assert isinstance(decided, Move)
+        assert (decided.to, decided.reason, decided.wait) == (State.NOT_APPLICABLE, wanted.value, None)

@@ -7,7 +7,7 @@ writes anything.
 from counterfoil.core.decisions.answers import LONGEST_RETRY_AFTER, record_outcome, settle
 from counterfoil.core.decisions.callers import cancel, first_due, is_sampled
 from counterfoil.core.decisions.moves import Answered, Ask, First, Kept, Move, TooLate
-from counterfoil.core.decisions.sweeps import lease_over, not_admissible, send_again, set_aside
+from counterfoil.core.decisions.sweeps import lease_over, no_longer_wanted, not_admissible, send_again, set_aside
 
 __all__ = [
     "LONGEST_RETRY_AFTER",
@@ -21,6 +21,7 @@ __all__ = [
     "first_due",
     "is_sampled",
     "lease_over",
+    "no_longer_wanted",
     "not_admissible",
     "record_outcome",
     "send_again",

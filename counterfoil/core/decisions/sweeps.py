@@ -9,13 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from counterfoil.core.decisions.answers import doubted, may_be_resent
-from counterfoil.core.decisions.moves import NOW, Move
+from counterfoil.core.decisions.moves import NOW, Ask, Move
 from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import REVIEW_WITHIN, Rules, Standing
 from counterfoil.core.states import WAITING, State
 from counterfoil.core.transitions import Actor
+from counterfoil.core.wanted import Wanted
 
 
 def lease_over(rules: Rules, standing: Standing, *, lease_over: bool, now: datetime, jitter: float = 0.0) -> Move | None:
@@ -80,9 +81,21 @@ def set_aside(rules: Rules | None, standing: Standing, reason: str) -> Move | No
     return Move(State.QUARANTINED, EventKind.QUARANTINED, reason, standing.outcome, review)
 
 
-def cancelled(standing: Standing) -> Move:
+def no_longer_wanted(standing: Standing, wanted: Wanted) -> Move | Ask | None:
+    """What the type's own word that nobody wants it means before a send; None where it is wanted, or waits for no send.
+
+    Where an earlier attempt may have been applied it is remembered like a cancel: looked up, and never sent again.
+    """
+    if wanted is Wanted.YES or standing.state not in WAITING:
+        return None
+    if standing.doubtful:
+        return None if standing.cancel_asked else Ask(EventKind.CANCEL_ASKED, Reason.CANCEL_ASKED.value, due_now=True)
+    return cancelled(standing, Reason.SUPERSEDED if wanted is Wanted.SUPERSEDED else Reason.CANCELLED)
+
+
+def cancelled(standing: Standing, reason: Reason = Reason.CANCELLED) -> Move:
     """No attempt may have reached the sink: the cancel is honoured now."""
-    return Move(State.NOT_APPLICABLE, EventKind.NOT_APPLICABLE, Reason.CANCELLED.value, standing.outcome)
+    return Move(State.NOT_APPLICABLE, EventKind.NOT_APPLICABLE, reason.value, standing.outcome)
 
 
 def _look_first(rules: Rules, standing: Standing, reason: Reason, cause: str | None = None) -> Move:
