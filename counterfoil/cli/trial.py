@@ -19,14 +19,20 @@ def demo(operations: Operations = 2000, database: Database = None, brokers: Brok
 
 
 def bench(
+    gate: Annotated[str | None, typer.Argument(help="A bench with a bar, in place of all parts: retries.")] = None,
     json: AsJson = False,
     only: Annotated[str, typer.Option(help="Some parts, with commas between them: enqueue,relay,worker,latency …")] = "",
     operations: Annotated[int, typer.Option(min=1_000, max=1_000_000, help="The size of each backlog.")] = 40_000,
 ) -> None:
-    """Measure enqueue, relay, worker and latency on real parts (up to 10 minutes)."""
+    """Measure enqueue, relay, worker and latency on real parts (up to 10 minutes); with a name, hold one bar: exit 1 under it."""
     from counterfoil import bench as part
+    from counterfoil.bench import gates
     from counterfoil.bench.sitting import wanted
 
+    if gate is not None:
+        if gate not in gates.GATES:
+            raise typer.BadParameter(f"the benches with a bar are {', '.join(gates.GATES)}", param_hint="GATE")
+        raise typer.Exit(gates.gate(gate, as_json=json))
     names = [name.strip() for name in only.split(",") if name.strip()]
     try:
         wanted(names)
