@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from counterfoil.core import decisions
-from counterfoil.core.decisions import Answered, Ask, Move, TooLate
+from counterfoil.core.acts import Action
+from counterfoil.core.decisions import Answered, Ask, Move
 from counterfoil.core.errors import Outcome, Refused
 from counterfoil.core.identity import result_key
 from counterfoil.core.meaning import meaning
@@ -20,9 +21,10 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.records import OperationId, Receipt
 from counterfoil.core.states import State
 from counterfoil.core.status import Cancelled, Recorded, Status
+from counterfoil.core.texts import REASON_NEEDED, check_why
 from counterfoil.core.transitions import Actor
-from counterfoil.enqueue import Caller, check_text, connection_of
-from counterfoil.ledger import standing
+from counterfoil.enqueue import Caller, connection_of
+from counterfoil.ledger import acts, standing
 from counterfoil.ledger.arrays import prepare
 from counterfoil.ledger.moves import Decided, Noted, lock
 from counterfoil.ledger.names import ledger_of
@@ -31,9 +33,7 @@ from counterfoil.ledger.settlement import evidence
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings, load_operations, read_settings
 
-REASON_NEEDED = (
-    "A reason is required: who asked for it and why, for whoever reads it later, like 'asked by the customer, ticket 4711'."
-)
+__all__ = ["REASON_NEEDED", "Cancel", "cancel", "cancel_as", "record_outcome", "status", "statuses"]
 
 
 def status(caller: Caller, operation_id: OperationId) -> Status:
@@ -67,21 +67,27 @@ class Cancel(NamedTuple):
 def cancel_as(by: Actor, caller: Caller, operation_id: OperationId, *, reason: str) -> Cancel:
     """`cancel` for a program or, at the command line, a person, who alone takes an operation out of quarantine (S13)."""
     connection = connection_of(caller)
-    _check_reason(operation_id, reason)
+    check_why(str(operation_id)[:40], reason)
     writer = writer_of(ledger_of(connection))
     number = _number_of(connection, operation_id)
     locked = lock(connection, [number])
     stands = locked.standings[number]
     decided = decisions.cancel(stands, by=by)
-    if isinstance(decided, TooLate):
-        return Cancel(Cancelled.TOO_LATE, stands.state)
+    came_to = Cancelled.TOO_LATE
     detail = {"actor": login(connection), "why": reason}
     if isinstance(decided, Ask):
         note = Noted(number, decided.kind, decided.reason, stands.attempt, detail, due_now=decided.due_now)
         writer.tell(connection, [note])
-        return Cancel(Cancelled.ASKED, stands.state)
-    writer.write(connection, locked.now, [Decided(stands, locked.facts[number], decided, detail=detail)])
-    return Cancel(Cancelled.NOW, stands.state)
+        came_to = Cancelled.ASKED
+    elif isinstance(decided, Move):
+        writer.write(connection, locked.now, [Decided(stands, locked.facts[number], decided, detail=detail)])
+        came_to = Cancelled.NOW
+    if by is Actor.PERSON:
+        subject, result = str(operation_id), came_to.value
+        acts.record(
+            connection, writer.ledger, Action.CANCEL, subject, reason, result, number=number, detail={"met": stands.state}
+        )
+    return Cancel(came_to, stands.state)
 
 
 def record_outcome(
@@ -133,11 +139,3 @@ def _answered(declared: OperationType[Any], attempt: int, answer: Receipt | Outc
         outcome, reason, retry_after = meaning(declared.effect.errors, answer)
         return Answered(attempt, outcome, reason, retry_after=retry_after)
     raise Refused(Reason.WRONG_ANSWER, subject=declared.name)
-
-
-def _check_reason(operation_id: OperationId, reason: str) -> None:
-    check_text(str(operation_id)[:40], "reason", reason, 500)
-    if not reason.strip():
-        refused = Refused(Reason.MISSING_FIELD, path="reason", subject=str(operation_id)[:40])
-        refused.add_note(REASON_NEEDED)
-        raise refused

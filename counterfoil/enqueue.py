@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
-from unicodedata import category
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine
@@ -25,6 +24,7 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Key, OperationId, Record
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
+from counterfoil.core.texts import check_text
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger import accepting
 from counterfoil.ledger.accepting import Accepted, Common
@@ -249,16 +249,6 @@ def _check_instant(subject: str, not_before: object) -> None:
 def _first(type: OperationType[Any]) -> First:  # noqa: A002
     rules = Rules.of(type, send_grace=_NO_TIME, in_ledger_time=_NO_TIME, review_within=_NO_TIME)
     return decisions.first_due(rules, resend_after=RESEND_AFTER)
-
-
-def check_text(subject: str, path: str, text: str, longest: int) -> None:
-    """Refuses what PostgreSQL or a header cannot carry, and control characters, which terminals obey. `longest` in characters."""
-    if not isinstance(text, str):
-        raise Refused(Reason.WRONG_TYPE, path=path, subject=subject)
-    if len(text) > longest:
-        raise Refused(Reason.TEXT_TOO_LONG, path=path, subject=subject)
-    if any(category(letter) in ("Cc", "Cs") for letter in text):
-        raise Refused(Reason.FORBIDDEN_TEXT, path=path, subject=subject)
 
 
 def _chunks(payloads: Iterable[R]) -> Iterator[list[R]]:

@@ -286,17 +286,3 @@ acknowledged = Table(
     Column("at", instant, nullable=False),
     Index("acknowledged_place", "topic", "partition", "up_to"),
 )
-
-#: What a person did: who (the database login), with what, why and with which result. Append-only, with a chain of its own.
-act = Table(
-    "act",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("at", instant, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("reason", Text, nullable=False),
-    Column("result", Text, nullable=False),
-    Column("chain", LargeBinary, nullable=False),
-)

@@ -165,6 +165,12 @@ def test_cancel_of_what_was_never_sent_is_now(line: CommandLine, ledger: Bed, pl
     told = answered(line, "show", str(one))
     assert (told["state"], told["final"], told["waiting"]) == (State.NOT_APPLICABLE.value, True, "nothing: it is final")
     assert answered(line, "cancel", str(one), "--reason", "again", code=1)["cancelled"] == "too_late"
+    told = ledger.rows("SELECT action, subject, reason, result, actor = session_user AS mine FROM counterfoil.act ORDER BY id")
+    act = {"action": "cancel", "subject": str(one), "mine": True}
+    assert told == [
+        act | {"reason": "asked by the customer", "result": "now"},
+        act | {"reason": "again", "result": "too_late"},
+    ]
 
 
 def test_a_person_cancels_what_is_quarantined_and_a_program_cannot(line: CommandLine, ledger: Bed) -> None:

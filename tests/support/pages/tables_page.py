@@ -4,17 +4,20 @@ Tables and columns are the code's own; what a table is for is the comment above 
 """
 
 import inspect
+import pkgutil
 import re
 import sys
+from importlib import import_module
 
 from sqlalchemy.dialects import postgresql
 
+from counterfoil import ledger
 from counterfoil.ledger import tables
 
 HEAD = f"""\
 # The ledger's tables
 
-Made from `counterfoil/ledger/tables.py` (`make generate`); do not edit by hand. They live in the schema `{tables.SCHEMA}` of
+Made from `counterfoil/ledger/tables*.py` (`make generate`); do not edit by hand. They live in the schema `{tables.SCHEMA}` of
 your database. Read them as you like; write to none of them: each transition is one statement with its event, and the CHECK
 constraints know only half of the rules. Names and columns may change with a release (`counterfoil init` migrates); programs read
 `--json`, `status` and the state topic.
@@ -27,14 +30,20 @@ COLUMN = re.compile(r'^    Column\("(\w+)"[^#\n]*# (.*)$', re.MULTILINE)
 TABLE = re.compile(r"^(\w+) = Table\((.*?)^\)", re.MULTILINE | re.DOTALL)
 
 
+def _source() -> str:
+    """The modules that hold tables, one after the other; importing them fills the metadata."""
+    names = sorted(found.name for found in pkgutil.iter_modules(ledger.__path__) if found.name.startswith("tables"))
+    return "\n".join(inspect.getsource(import_module(f"{ledger.__name__}.{name}")) for name in names)
+
+
 def purposes() -> dict[str, str]:
     """What each table is for, by its name."""
-    source = inspect.getsource(tables)
+    source = _source()
     return {name: " ".join(line[3:] for line in said.splitlines()) for said, name in ABOVE.findall(source)}
 
 
 def _columns() -> dict[str, dict[str, str]]:
-    return {name: dict(COLUMN.findall(f"\n{body}")) for name, body in TABLE.findall(inspect.getsource(tables))}
+    return {name: dict(COLUMN.findall(f"\n{body}")) for name, body in TABLE.findall(_source())}
 
 
 def page() -> str:

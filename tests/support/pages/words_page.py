@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
+from counterfoil.core.acts import Action
 from counterfoil.core.events import EventKind, LogEvent
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
@@ -64,6 +65,10 @@ def page() -> str:
             _meanings("counter", dict(COUNTER.findall(inspect.getsource(counters)))),
         ),
         "Outcomes of an attempt": ("One call of the effect.", _meanings("outcome", meanings(AttemptOutcome))),
+        "Acts": (
+            "What people do; kept with who (the database login), when, why and result, in a chain of its own.",
+            _table("act, what was done", [(f"`{one.value}`", one.sentence) for one in Action]),
+        ),
         "Reasons": (
             "Why something was refused, moved, kept or held.",
             _table("reason, what happened, what to do", [(f"`{one.value}`", one.sentence, one.advice) for one in Reason]),
