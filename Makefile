@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 TESTS ?= tests
 ARGS ?=
 
-.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo bench fmt generate build clean distclean
+.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready bench fmt generate build clean distclean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ cases: $(STAMP) ## each public fault case with its tests; fails for one without
 
 demo: $(STAMP) ## 2,000 operations, a sink that misbehaves, a killed worker: lost 0, doubled 0 (ARGS='--brokers HOST:PORT')
 	$(BIN)/counterfoil demo $(ARGS)
+
+ready: setup ## three known operations on a real Kafka and PostgreSQL: a kill before the commit, temporary errors, an invalid payload
+	@$(BIN)/python -m counterfoil.demo.ready $(ARGS)
 
 bench: setup ## the figures of this machine, as one JSON object
 	$(BIN)/counterfoil bench --json $(ARGS)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, make_url, text
 
+from counterfoil.core.operation_type import Operations
 from counterfoil.demo import processes
 from counterfoil.demo.declared import CRM_URL, OPERATIONS, STORE_FOLDER
 from counterfoil.ledger.engine import ledger_engine
@@ -45,10 +46,10 @@ def stage(database: str | None, brokers: str | None, seed: int) -> Iterator[Stag
     # A fixed name where everything is the demo's own: then each run has the same operations and meets the same faults.
     name = "demo" if database is None and brokers is None else f"demo-{secrets.token_hex(4)}"
     with ExitStack() as parts:
-        folder = parts.enter_context(_folder())
+        folder = parts.enter_context(own_folder())
         for one in ("crm", "store"):
             (folder / one).mkdir()
-        url = parts.enter_context(_database(database, name))
+        url = parts.enter_context(own_database(database, name))
         address = brokers or parts.enter_context(mock_broker())
         plan = Plan(shares=MISBEHAVIOUR, shared_calls=2, seconds=SLOW_SECONDS, seed=seed)
         crm = parts.enter_context(FakeSink.started(folder / "crm", plan))
@@ -59,7 +60,7 @@ def stage(database: str | None, brokers: str | None, seed: int) -> Iterator[Stag
             _make_mock_topics(address, name)
         else:
             processes.run(["topics", "apply"], folder, settings)
-            parts.callback(_drop_topics, address, name)
+            parts.callback(drop_topics, address, name)
         engine = ledger_engine(url, pool_size=8)
         parts.callback(engine.dispose)
         yield Stage(folder, folder / "store", crm, engine, settings, embedded=brokers is None)
@@ -89,7 +90,7 @@ def _settings(ledger: str, database: str, brokers: str, *, embedded: bool) -> di
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def own_folder() -> Iterator[Path]:
     """A folder that is gone at the end; after an error it stays, for its logs."""
     folder = Path(tempfile.mkdtemp(prefix="counterfoil-demo-"))
     yield folder
@@ -97,7 +98,7 @@ def _folder() -> Iterator[Path]:
 
 
 @contextmanager
-def _database(given: str | None, name: str) -> Iterator[str]:
+def own_database(given: str | None, name: str) -> Iterator[str]:
     """A database of the demo's own: on the wheel's server, or on the one that was given."""
     if given is None:
         with postgres() as server:
@@ -117,10 +118,11 @@ def _database(given: str | None, name: str) -> Iterator[str]:
         engine.dispose()
 
 
-def _topics(ledger: str) -> list[str]:
+def topics_of(ledger: str, operations: Operations = OPERATIONS) -> list[str]:
+    """The ledger's state and dead-letter topics, and each type's two."""
     from counterfoil.streams.roads import COMMAND, DEAD_LETTER, RETRY, STATE, road_of, topic_of
 
-    roads = [STATE, DEAD_LETTER, *(road_of(road, one.name) for one in OPERATIONS.types for road in (COMMAND, RETRY))]
+    roads = [STATE, DEAD_LETTER, *(road_of(road, one.name) for one in operations.types for road in (COMMAND, RETRY))]
     return [topic_of(ledger, road) for road in roads]
 
 
@@ -129,16 +131,17 @@ def _make_mock_topics(address: str, ledger: str) -> None:
     from confluent_kafka import Producer
 
     producer = Producer({"bootstrap.servers": address})
-    for topic in _topics(ledger):
+    for topic in topics_of(ledger):
         producer.list_topics(topic, timeout=10)
 
 
-def _drop_topics(address: str, ledger: str) -> None:
+def drop_topics(address: str, ledger: str, operations: Operations = OPERATIONS) -> None:
+    """Delete the ledger's topics, where the broker lets us."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient({"bootstrap.servers": address})
-    for future in admin.delete_topics(_topics(ledger)).values():
+    for future in admin.delete_topics(topics_of(ledger, operations)).values():
         try:
             future.result(10)
         except KafkaException:

@@ -4,12 +4,13 @@ An effect in the ledger's own database runs between `lock` and `save`, on the sa
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from counterfoil.core import decisions
 from counterfoil.core.decisions import Answered, Kept, Move
+from counterfoil.core.events import EventKind
 from counterfoil.core.identity import result_key
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.standing import Rules, Standing
@@ -81,13 +82,20 @@ def save(
         if isinstance(move, Move):
             done = answered.outcome is AttemptOutcome.DONE
             key = result_key(facts.operation_id) if done else None
-            detail = {"cause": move.cause} if move.cause else None
-            decided.append(Decided(standing, facts, move, answered.receipt, key, detail))
+            decided.append(Decided(standing, facts, move, answered.receipt, key, _detail(move)))
         else:
             kept.append(Noted.of(number, move, answered.attempt, evidence(answered)))
     writer.write(connection, locked.now, decided)
     writer.tell(connection, kept)
     return became
+
+
+def _detail(move: Move) -> dict[str, Any] | None:
+    """What the event says beside its reason: a retry when it is due, in seconds from the event; a quarantine its last cause."""
+    detail: dict[str, Any] = {"cause": move.cause} if move.cause else {}
+    if move.kind is EventKind.RETRY_SCHEDULED and move.wait is not None:
+        detail["wait"] = int(move.wait.total_seconds() * 1000) / 1000
+    return detail or None
 
 
 def evidence(answered: Answered) -> dict[str, str] | None:
