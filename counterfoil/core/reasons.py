@@ -98,6 +98,26 @@ class Reason(StrEnum):
     )
     WRONG_KIND_OF_TYPE = "wrong_kind_of_type", "This act is not for this kind of operation type", "Read the type's declaration."
     WRONG_STATE = "wrong_state", "The operation's state does not allow this act", "Read `counterfoil operations show`."
+    EVIDENCE_STALE = (
+        "evidence_stale",
+        "The operation has moved since this evidence was shown",
+        "Read the newest evidence, then decide again.",
+    )
+    EVIDENCE_AGAINST = (
+        "evidence_against",
+        "The newest evidence says the opposite of this act",
+        "Read the evidence; have it probed again if you do not believe it.",
+    )
+    INSIDE_WAIT = (
+        "inside_wait",
+        "A request of an earlier attempt may still land after what was seen",
+        "Wait for a probe after the absence wait, then decide again.",
+    )
+    ENTITY_MOVED_ON = (
+        "entity_moved_on",
+        "Later operations of the entity have run, so this one is never sent again",
+        "Enqueue a new operation that repairs it.",
+    )
 
     # -- why an operation moved
     ACCEPTED = "accepted", "The caller's transaction wrote the operation", "Nothing."
@@ -174,6 +194,11 @@ class Reason(StrEnum):
     MISSING = "missing", "Agreeing probes past the absence wait found nothing", "Read the evidence, then decide."
     DIVERGENT = "divergent", "The sink shows something else than was expected", "Compare the fields shown, then decide."
     AMBIGUOUS = "ambiguous", "The probes gave no answer to rely on", "Look at the sink, then decide."
+    NO_PROBE = (
+        "no_probe",
+        "It may have been applied, nobody can ask this sink, and it may not be sent again",
+        "Look at the sink by hand, then decide.",
+    )
     DECIDED = "decided", "A person decided, with reason and evidence", "Nothing."
     LOOK_FIRST = "look_first", "A person asked for a probe before anything else", "Wait for the probe's verdict."
     REPLAYED = "replayed", "A person granted new tries", "Nothing."

@@ -121,13 +121,16 @@ def after(standing: Standing, decision: Move | Kept | None) -> Standing:
             since, key = standing.admitted_at, (standing.revision, standing.generation)
     if decision.doubt_over:
         since, key, unresolved = None, None, False
+    if decision.resolved:
+        unresolved = False
     return replace(
         standing,
         state=decision.to,
         sequence=standing.sequence + 1,
         outcome=decision.outcome,
-        tries_left=standing.tries_left + decision.try_back,
+        tries_left=standing.tries_left + decision.try_back + decision.granted,
         doubtful_since=since,
         doubtful_key=key,
         unresolved=unresolved,
+        accepted_risk=standing.accepted_risk or decision.risk,
     )

@@ -14,6 +14,7 @@ from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.states import State
 
 if TYPE_CHECKING:
+    from counterfoil.core.reasons import Reason
     from counterfoil.core.records import Receipt
 
 NOW: Final = timedelta(0)
@@ -46,6 +47,9 @@ class Move:
     doubt: bool = False  #: the latest attempt joins the doubtful ones: since and key from it if there was none; unresolved
     doubt_over: bool = False  #: no attempt is doubtful any more: since and key empty, unresolved false
     cause: str | None = None  #: what the last answer said, where `reason` is the rule that made it count
+    resolved: bool = False  #: a verdict or a person spoke about every attempt: doubtful ones stay so, none is unresolved
+    granted: int = 0  #: tries that are added
+    risk: bool = False  #: a person accepts that the next admission may double the effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,13 @@ class Ask:
     kind: EventKind
     reason: str
     due_now: bool  #: it waits for a worker: let the next step come now
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A person's act that may not be done now; nothing is written but the act itself."""
+
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)

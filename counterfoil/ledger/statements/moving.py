@@ -32,9 +32,9 @@ FROM locked l JOIN named o ON o.number = l.number
 ).bindparams(column("l_number", "int8"))
 
 MOVE = {"m_number": "int8", "m_expected": "int4", "m_state": "text", "m_kind": "text", "m_reason": "text", "m_outcome": "text",
-        "m_wait": "float8", "m_delayed": "bool", "m_tries": "int4", "m_doubt": "int2", "m_attempt": "int4",
-        "m_remote_id": "text", "m_remote_version": "text", "m_sink_time": "timestamptz", "m_result_key": "text",
-        "m_detail": "text", "m_content": "bytea"}  # fmt: skip
+        "m_wait": "float8", "m_delayed": "bool", "m_tries": "int4", "m_doubt": "int2", "m_risk": "bool",
+        "m_attempt": "int4", "m_remote_id": "text", "m_remote_version": "text", "m_sink_time": "timestamptz",
+        "m_result_key": "text", "m_detail": "text", "m_content": "bytea"}  # fmt: skip
 OUT = {"o_number": "int8", "o_shard": "int2", "o_kind": "text", "o_type": "text", "o_id": "uuid", "o_revision": "int4",
        "o_key": "bytea", "o_value": "bytea", "o_headers": "text", "o_traceparent": "text"}  # fmt: skip
 
@@ -43,8 +43,8 @@ WRITE: TextClause = text(
     """
 WITH asked AS MATERIALIZED (
     SELECT * FROM unnest(:m_number, :m_expected, :m_state, :m_kind, :m_reason, :m_outcome, :m_wait, :m_delayed, :m_tries,
-        :m_doubt, :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
-    AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, attempt, remote_id, remote_version,
+        :m_doubt, :m_risk, :m_attempt, :m_remote_id, :m_remote_version, :m_sink_time, :m_result_key, :m_detail, :m_content)
+    AS a(number, expected, state, kind, reason, outcome, wait, delayed, tries, doubt, risk, attempt, remote_id, remote_version,
         sink_time, result_key, detail, content)
 ),
 moved AS (
@@ -58,7 +58,8 @@ moved AS (
             ELSE s.doubtful_revision END,
         doubtful_generation = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_generation, s.generation)
             ELSE s.doubtful_generation END,
-        unresolved = CASE a.doubt WHEN -1 THEN false WHEN 1 THEN true ELSE s.unresolved END,
+        unresolved = CASE WHEN a.doubt IN (-1, 2) THEN false WHEN a.doubt = 1 THEN true ELSE s.unresolved END,
+        accepted_risk = s.accepted_risk OR a.risk,
         not_before = CASE WHEN a.delayed THEN :m_now + a.wait * interval '1 second' END,
         due_at = :m_now + a.wait * interval '1 second',
         closed_at = CASE WHEN a.wait IS NULL THEN :m_now END,
