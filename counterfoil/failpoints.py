@@ -30,6 +30,8 @@ PLACES: Mapping[str, str] = {
     "relay.after_note": "the note is committed",
     "relay.before_refuse_commit": "a row that can never be sent is moved aside and its operation settled, not committed",
     "worker.after_ingest": "a batch came from Kafka and is in hand; no agent has it",
+    "worker.decoding": "a batch is marked as being decoded; none of it is",
+    "worker.decoding_alone": "a suspected record is marked alone; it is not decoded",
     "worker.before_admit": "records are decoded; the ledger was not asked",
     "worker.before_admit_commit": "attempts are counted, not committed: no effect may be called yet",
     "worker.after_admit": "attempts are counted and committed; no effect is called",

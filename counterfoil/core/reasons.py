@@ -246,6 +246,11 @@ class Reason(StrEnum):
         "Find the producer of the record.",
     )
     NULL_VALUE = "null_value", "A command record without a value", "Find the producer of the record."
+    KILLS_THE_PROCESS = (
+        "kills_the_process",
+        "Workers died while they decoded this record, three times; it is not decoded any more",
+        "Read its bytes outside a worker, and correct what they meet: the payload's class, or the library below it.",
+    )
 
     # -- rows that could not be published
     MESSAGE_TOO_LARGE = "message_too_large", "The broker refuses a record of this size", "Raise the topic's limit, or shrink it."

@@ -26,6 +26,7 @@ from counterfoil.reporting import raw_words
 from counterfoil.streams.clock import boottime
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.outcome_lines import tell_written
+from counterfoil.streams.worker.decoding import Decoded, Decoding
 from counterfoil.streams.worker.in_hand import Finished, InHand
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.record import Readable, Record, Unreadable, raw, read
@@ -70,6 +71,7 @@ class Desk(NamedTuple):
     writer: Writer
     lease: Lease
     in_hand: InHand
+    decoding: Decoding
     hold_for: timedelta
     review_within: timedelta
 
@@ -87,25 +89,20 @@ class Admitting:
     def admit(self, records: Sequence[Record]) -> list[Job]:
         """The jobs among these begun records; the others are finished."""
         name, contract, roads = self._type.name, self._type.contract, self._roads
-        readable: list[Readable] = []
-        unreadable: list[Unreadable] = []
-        for record in records:
-            found = read(record, name, roads[record.prefix.topic], contract)
-            if isinstance(found, Readable):
-                readable.append(found)
-            else:
-                unreadable.append(found)
+        decoded = self._desk.decoding.decode(name, records, lambda one: read(one, name, roads[one.prefix.topic], contract))
+        readable = [one for one in decoded.found if isinstance(one, Readable)]
+        unreadable = [one for one in decoded.found if isinstance(one, Unreadable)]
         count("records_received", len(records), operation_type=name)
         if unreadable:
-            self._keep_unreadable(unreadable)
+            self._keep_unreadable(unreadable, decoded)
         jobs: list[Job] = []
         failpoint("worker.before_admit")
         while readable:
-            readable = self._round(readable, jobs)
+            readable = self._round(readable, jobs, decoded)
         failpoint("worker.after_admit")
         return jobs
 
-    def _round(self, readable: Sequence[Readable], jobs: list[Job]) -> list[Readable]:
+    def _round(self, readable: Sequence[Readable], jobs: list[Job], decoded: Decoded) -> list[Readable]:
         """Admit the first record of each operation; answers those of the rest that still have to ask for themselves."""
         first: dict[int, Readable] = {}
         rest: list[Readable] = []
@@ -113,8 +110,8 @@ class Admitting:
             if first.setdefault(one.candidate.number, one) is not one:
                 rest.append(one)
         if self._wanting is not None:
-            self._close_unwanted(self._wanting, first)
-        admission, begun = self._ask(first)
+            self._close_unwanted(self._wanting, first, decoded)
+        admission, begun = self._ask(first, decoded)
         also: dict[int, list[Record]] = {}
         still: list[Readable] = []
         copies: list[Readable] = []
@@ -141,14 +138,15 @@ class Admitting:
         self._leave(first, copies, admission.left)
         return still
 
-    def _close_unwanted(self, wanting: Wanting, first: dict[int, Readable]) -> None:
+    def _close_unwanted(self, wanting: Wanting, first: dict[int, Readable], decoded: Decoded) -> None:
         """Operations that their type says nobody wants: closed before anything is sent, and taken out of the batch."""
+        self._desk.decoding.wipe(decoded)  # what the user's function does is no matter of decoding
         closed = wanting(first)
         tell_written([written for _, written in closed])
         gone = {number: first.pop(number) for number, _ in closed}
         self._leave(gone, [], dict.fromkeys(gone, Why.MOVED))
 
-    def _ask(self, first: Mapping[int, Readable]) -> tuple[Admission, Mapping[int, _Begun]]:
+    def _ask(self, first: Mapping[int, Readable], decoded: Decoded) -> tuple[Admission, Mapping[int, _Begun]]:
         """One statement for all. Where the answer to its commit is lost it runs again, and knows its own attempts (D89)."""
         desk, rules = self._desk, self._type.rules
         candidates = [one.candidate for one in first.values()]
@@ -163,12 +161,15 @@ class Admitting:
                 for number, one in admission.admitted.items():
                     if counted.get(number) is not one:
                         counted[number], begun[number] = one, (before, session)
+                desk.decoding.finish(connection, decoded)
                 if admission.admitted:
                     failpoint("worker.before_admit_commit")
                 return admission
 
             try:
-                return desk.calls.run(unit), begun
+                admission = desk.calls.run(unit)
+                decoded.marks.clear()
+                return admission, begun
             except LeaseOver:
                 desk.lease.renew()
 
@@ -188,9 +189,15 @@ class Admitting:
             count("records_completed", total, operation_type=self._type.name, reason=why)
         self._desk.in_hand.finish(self._type.name, [Finished(one.record, one.operation_id, 0) for one in leaving])
 
-    def _keep_unreadable(self, unreadable: Sequence[Unreadable]) -> None:
+    def _keep_unreadable(self, unreadable: Sequence[Unreadable], decoded: Decoded) -> None:
         """Bytes that this worker cannot read: kept raw; an operation whose own bytes they are is set aside instead."""
-        held, given_up, aside = self._desk.calls.run(lambda connection: self._sort_unreadable(connection, unreadable))
+
+        def unit(connection: Connection) -> tuple[list[_Kept], list[_Kept], list[Written]]:
+            self._desk.decoding.finish(connection, decoded)
+            return self._sort_unreadable(connection, unreadable)
+
+        held, given_up, aside = self._desk.calls.run(unit)
+        decoded.marks.clear()
         self._tell_kept(held, given_up)
         tell_written(aside)
         self._desk.in_hand.finish(self._type.name, [Finished(one.record, None, 0) for one in unreadable])

@@ -112,6 +112,19 @@ class InHand:
                 self._begun[record.prefix].discard(record.offset)
             self._finished.notify_all()
 
+    def drop(self, type_name: str, records: Sequence[Record]) -> None:
+        """Records that were begun and are not worked on after all: their next owner gets them again."""
+        with self._finished:
+            for record in records:
+                self._begun[record.prefix].discard(record.offset)
+            self._let_go(type_name, records)
+            self._finished.notify_all()
+
+    def wait_while_ours(self, prefix: Prefix, within: float) -> bool:
+        """Wait `within` seconds, or until the partition is given back or the worker stops; whether it goes on with it."""
+        with self._finished:
+            return not self._finished.wait_for(lambda: prefix.revoked or self._closed, within)
+
     def _let_go(self, type_name: str, records: Sequence[Record]) -> None:
         self._by_type[type_name] -= len(records)
         self._bytes -= sum(record.size for record in records)
@@ -161,6 +174,7 @@ class InHand:
             prefixes = [self._prefixes[place] for place in places if place in self._prefixes]
             for prefix in prefixes:
                 prefix.revoked = True
+            self._finished.notify_all()
             self._finished.wait_for(lambda: not any(self._begun[prefix] for prefix in prefixes), grace)
 
     def forget(self, places: Iterable[Place]) -> None:
@@ -177,4 +191,5 @@ class InHand:
         """Begin nothing more at all; True when all that was begun is finished within `grace` seconds."""
         with self._finished:
             self._closed = True
+            self._finished.notify_all()
             return self._finished.wait_for(lambda: not any(self._begun.values()), grace)

@@ -36,6 +36,7 @@ from counterfoil.streams.lifeline import UNREACHABLE, Watchdog
 from counterfoil.streams.worker.acknowledging import Acknowledgements
 from counterfoil.streams.worker.admitting import Admitting, Desk
 from counterfoil.streams.worker.consumer import command_consumer, watching_consumer
+from counterfoil.streams.worker.decoding import Decoding
 from counterfoil.streams.worker.in_hand import InHand
 from counterfoil.streams.worker.in_ledger import InLedgerWork
 from counterfoil.streams.worker.ingest import Ingest
@@ -141,7 +142,8 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
     ingest, watcher, broker = _consuming(settings, ledger, topics, in_hand, acknowledgements)
     lease = Lease(calls, f"{socket.gethostname()}:{os.getpid()}", settings.lease, _capable(types))
     writer = writer_of(ledger)
-    desk = Desk(calls, writer, lease, in_hand, settings.hold_for, settings.review_within)
+    decoding = Decoding(calls, lambda: lease.session, in_hand)
+    desk = Desk(calls, writer, lease, in_hand, decoding, settings.hold_for, settings.review_within)
     pool = ThreadPoolExecutor(LEDGER_THREADS, thread_name_prefix="ledger")
     threads = Threads(settings.thread_pool)
     in_ledger = ThreadPoolExecutor(IN_LEDGER_THREADS, thread_name_prefix="in-ledger")

@@ -7,6 +7,7 @@ that kills whoever looks at it; a plain call of it, once the interpreter has spe
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import sha256
 from operator import methodcaller
 from typing import Any, NamedTuple
@@ -91,6 +92,15 @@ def read(record: Record, type_name: str, road: str, contract: Contract[Any]) -> 
     hashed = sha256(value or b"").digest()
     candidate = Candidate(claimed.number, claimed.revision, hashed, road, record.prefix.partition, record.offset)
     return Readable(record, headers, candidate, claimed.operation_id, payload)
+
+
+def killer(record: Record, *, look: bool) -> Unreadable:
+    """A record that is not decoded, since that killed the process; with `look` False nothing of it but its bytes is touched."""
+    headers = _headers(record.message) if look else []
+    claimed: Command | None = None
+    with suppress(Undecodable):
+        claimed = parse_command(headers)
+    return Unreadable(record, headers, Reason.KILLS_THE_PROCESS, claimed)
 
 
 def raw(found: Readable | Unreadable, type_name: str, number: int | None, reason: Reason) -> Raw:

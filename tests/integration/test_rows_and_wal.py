@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 from counterfoil import enqueue_many
 from counterfoil.bench.declared import shipments, show_shipment
 from counterfoil.core.standing import REVIEW_WITHIN, Rules
-from counterfoil.ledger import relaying, sessions, settlement
+from counterfoil.ledger import decoding, relaying, sessions, settlement
 from counterfoil.ledger.admission import Candidate
 from counterfoil.ledger.engine import in_transaction, ledger_engine
 from counterfoil.ledger.relaying import Noted, Terms, Wanted
@@ -22,6 +22,7 @@ from tests.support.ledgers import Bed
 from tests.support.stock import Hand, done
 
 BATCH = 500
+PLACE = ("road.commands", 0)
 OPERATIONS = 2_000
 MOST_WAL = 6 * 1024  #: bytes an operation (design §11)
 TERMS = Terms(lease=timedelta(hours=1), silence=timedelta(0))
@@ -36,6 +37,8 @@ HAPPY_PATH = {
     ("state", "updated"): 2,
     ("outbox", "deleted"): 2,
 }
+#: And a batch, whatever its size: the mark of what is being decoded, written and wiped.
+EACH_BATCH = {("decoding", "updated"): 2}
 WRITTEN = "SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables WHERE schemaname = 'counterfoil'"
 #: Of this session alone: other tests write on the same server.
 WAL = "SELECT wal_bytes, wal_fpi FROM pg_stat_get_backend_wal(pg_backend_pid())"
@@ -54,6 +57,7 @@ class Road:
         with self.engine.begin() as connection:
             self.relay = sessions.open_session(connection, "relay", "hand", timedelta(hours=1))
             self.epochs = relaying.claim_shards(connection, self.relay, 64, TERMS)
+            self.taken = decoding.take(connection, self.hand.session, (), [PLACE])[PLACE]
 
     def travel(self, first: int, count: int) -> None:
         """These operations from acceptance to the last note, in batches."""
@@ -64,7 +68,10 @@ class Road:
         with self.engine.begin() as connection:
             enqueue_many(connection, show_shipment, shipments(first, BATCH))
         assert self._publish() == BATCH
+        mark = [decoding.Mark(*PLACE, self.taken.epoch, first, first + BATCH - 1)]
+        assert not in_transaction(self.engine, lambda c: decoding.mark(c, self.hand.session, mark, durable=False))
         admitted = self.hand.admit(*self._candidates()).admitted
+        in_transaction(self.engine, lambda c: decoding.finish(c, mark))
         assert len(admitted) == BATCH
 
         def settle(connection: Connection) -> None:
@@ -119,14 +126,16 @@ def on_the_road(bed: Bed, measure: Callable[[Road], None]) -> None:
 
 
 def test_the_happy_path_of_an_operation_writes_exactly_these_rows(ledger: Bed) -> None:
-    """Design §11: ten inserts, two updates, two deletes, and no other table is touched."""
+    """Design §11: ten inserts, two updates, two deletes, two updates a batch, and no other table is touched."""
 
     def measure(road: Road) -> None:
         before = road.written()
         road.travel(0, OPERATIONS)
         found = road.written()
         found.subtract(before)
-        assert {key: rows for key, rows in found.items() if rows} == {key: OPERATIONS * rows for key, rows in HAPPY_PATH.items()}
+        each = {key: OPERATIONS * rows for key, rows in HAPPY_PATH.items()}
+        batch = {key: OPERATIONS // BATCH * rows for key, rows in EACH_BATCH.items()}
+        assert {key: rows for key, rows in found.items() if rows} == each | batch
 
     on_the_road(ledger, measure)
     assert ledger.rows("SELECT state, count(*) AS many FROM counterfoil.state GROUP BY 1") == [

@@ -24,6 +24,7 @@ from counterfoil.reporting import writer_of
 from counterfoil.schemas.envelope import Command, command_headers, source
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.worker.admitting import Admitting, Desk
+from counterfoil.streams.worker.decoding import Decoding
 from counterfoil.streams.worker.in_hand import InHand
 from counterfoil.streams.worker.in_ledger import InLedgerWork
 from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
@@ -39,7 +40,7 @@ from tests.support.waiting import eventually
 
 @dataclass
 class Line:
-    """The lane, and the proxy that its operations' transactions go through; its lease has a connection of its own."""
+    """The lane, and the proxy that its operations' transactions go through; lease and marks have connections of their own."""
 
     ledger: Bed
     proxy: FaultProxy
@@ -100,7 +101,9 @@ def cut_line(ledger: Bed, operation_type: OperationType[Any], proxy: FaultProxy)
     lease.open()
     with ledger.engine.begin() as connection:
         writer = writer_of(ledger_of(connection))
-    desk = Desk(LedgerCalls(engine, 20.0), writer, lease, InHand(1000), timedelta(days=7), timedelta(days=14))
+    calls, in_hand = LedgerCalls(engine, 20.0), InHand(1000)
+    decoding = Decoding(LedgerCalls(ledger.engine, 20.0), lambda: lease.session, in_hand)
+    desk = Desk(calls, writer, lease, in_hand, decoding, timedelta(days=7), timedelta(days=14))
     topics = topics_of(ledger.name, [type_])
     admitting = Admitting(desk, type_, topics)
     with ThreadPoolExecutor(2) as pool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,8 +196,10 @@ class Works:
         relay.printed('"lease_taken"')
         return relay
 
-    def worker(self, *, failpoints: str = "", wait: bool = True, **settings: str) -> Started:
-        environment = {SINK_URL: self.sink_url}
+    def worker(
+        self, *, failpoints: str = "", wait: bool = True, environment: Mapping[str, str] | None = None, **settings: str
+    ) -> Started:
+        environment = {SINK_URL: self.sink_url, **(environment or {})}
         worker = self.line.start("worker", "--json", failpoints=failpoints, environment=environment, **{**QUICK, **settings})
         if wait:
             worker.printed('"started"')
