@@ -5,6 +5,7 @@ It imports no Kafka, no Faust and no database driver, so that `--help` is quick 
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -45,8 +46,19 @@ SettingsFile = Annotated[
 ]
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"counterfoil {version('counterfoil')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version, and nothing else.")
+]
+
+
 @app.callback()
-def _all(settings: SettingsFile = None) -> None:
+def _all(settings: SettingsFile = None, version: Version = False) -> None:
     if settings is not None:
         os.environ[FILE_VARIABLE] = str(settings)
 

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from counterfoil.cli.answer import AsJson, InUtc, ago, answer, moment
+from counterfoil.cli.answer import AsJson, InUtc, answer
 from counterfoil.cli.exits import Exit
+from counterfoil.cli.operation_list import print_list
 from counterfoil.cli.operation_log import deliveries, entries
 from counterfoil.cli.operation_view import View, as_data, as_words
 from counterfoil.cli.options import an_id, ledger_connection, span
@@ -56,16 +56,10 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
         found, now = page(connection, wanted, limit=limit, before=before), ledger_now(connection)
 
     def words(console: Console) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        table.add_column("operation_id", no_wrap=True, min_width=36)  # to be copied, however narrow the terminal
-        for name in ("type", "state", "attempt", "due", "reason", "accepted"):
-            table.add_column(name, overflow="fold")
-        for line in found.lines:
-            tries = f"{line.attempt} of {line.attempt + line.tries_left}"
-            due = ago(now - line.due_at) if line.due_at else ""
-            accepted = moment(line.created_at, utc=utc)
-            table.add_row(*map(cell, (str(line.operation_id), line.type, line.state, tries, due, line.reason, accepted)))
-        console.print(table if found.lines else "no operation fits")
+        if found.lines:
+            print_list(console, found.lines, now, utc=utc)
+        else:
+            console.print("no operation fits")
         if found.following is not None:
             console.print(f"more: --before {found.following}")
 

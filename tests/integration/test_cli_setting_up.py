@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,10 @@ def test_topics_are_planned_made_and_verified(line: CommandLine, ledger: Bed, to
 def test_exits_explains_every_code(command_line: CommandLine) -> None:
     told = answered(command_line, "exits")["exits"]
     assert [one["code"] for one in told] == [int(one) for one in Exit]
+
+
+def test_the_version_is_printed_without_any_settings(command_line: CommandLine) -> None:
+    assert command_line.run("--version").stdout == f"counterfoil {version('counterfoil')}\n"
 
 
 def test_help_groups_the_commands(command_line: CommandLine) -> None:

@@ -56,7 +56,8 @@ def _section(name: str, command: Any) -> str:
 
 def page() -> str:
     """The page."""
-    return HEAD + "".join(_section(name, command) for name, command in every_command().items())
+    program = _section("counterfoil", typer.main.get_command(app)).replace("[OPTIONS]", "[OPTIONS] COMMAND")
+    return HEAD + program + "".join(_section(name, command) for name, command in every_command().items())
 
 
 if __name__ == "__main__":
