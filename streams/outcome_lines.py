@@ -8,6 +8,7 @@ from uuid import UUID
 
 from counterfoil.core.decisions import Kept, Move
 from counterfoil.core.events import EventKind, LogEvent
+from counterfoil.core.raised import Raised
 from counterfoil.ledger.moves import Written
 from counterfoil.telemetry import Fields, count, log_each
 
@@ -18,6 +19,7 @@ class Became(NamedTuple):
     operation_id: UUID
     attempt: int
     by: Move | Kept
+    raised: Raised | None = None  #: where its effect raised
 
 
 #: The lines of the kinds that relay and worker write. A record sent again is no answer and no move: it is not counted here.
@@ -36,8 +38,8 @@ EVENTS = {
 def tell(type_name: str, became: Iterable[Became]) -> None:
     """Say what answers made of their operations, once it is committed."""
     tell_written(
-        Written(operation_id, type_name, attempt, by.kind, by.to if isinstance(by, Move) else None, by.reason)
-        for operation_id, attempt, by in became
+        Written(operation_id, type_name, attempt, by.kind, by.to if isinstance(by, Move) else None, by.reason, raised)
+        for operation_id, attempt, by, raised in became
     )
 
 
@@ -45,11 +47,12 @@ def tell_written(written: Iterable[Written]) -> None:
     """Say what was written, once it is committed: by whom, a worker, a sweeper or a relay, its own lines tell."""
     lines: dict[EventKind, list[Fields]] = {}
     totals: dict[tuple[EventKind, str, str, str], int] = {}
-    for operation_id, type_name, attempt, kind, at, reason in written:
+    for operation_id, type_name, attempt, kind, at, reason, raised in written:
         state = at.value if at is not None else ""
-        lines.setdefault(kind, []).append(
-            {"operation_id": operation_id, "type": type_name, "attempt": attempt, "state": state, "reason": reason}
-        )
+        line: Fields = {"operation_id": operation_id, "type": type_name, "attempt": attempt, "state": state, "reason": reason}
+        if raised is not None:
+            line["error_class"], line["place"] = raised.error_class, raised.place
+        lines.setdefault(kind, []).append(line)
         which = kind, type_name, state, reason
         totals[which] = totals.get(which, 0) + 1
     for kind, made in lines.items():

@@ -31,7 +31,7 @@ SHOWN = frozenset(
         "rule",
         "session",
     }
-    | {"due_at", "wait", "attempt", "topic", "number", "asked", "evidence", "cause", "why"}
+    | {"due_at", "wait", "attempt", "topic", "number", "asked", "evidence", "cause", "why", "error_class", "place"}
 )
 KINDS = {"commands": "command", "retry": "retry"}  #: of the outbox row, by the road that an event names
 DELIVERIES = frozenset({EventKind.ADMITTED.value, EventKind.REDELIVERED.value, EventKind.COPIED.value})

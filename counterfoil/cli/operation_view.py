@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from counterfoil.cli.answer import ago, moment
+from counterfoil.cli.operation_cause import cause_data, cause_words, raised_words
 from counterfoil.cli.operation_log import Entry, topic_of_row
 from counterfoil.cli.shown import cell
 from counterfoil.core.identity import idempotency_key
@@ -64,7 +65,7 @@ def as_data(view: View) -> dict[str, Any]:
         "state": one.state,
         "final": one.closed_at is not None,
         **tried,
-        "cause": {"reason": one.reason, "sentence": reason_sentence(one.reason), "advice": reason_advice(one.reason)},
+        "cause": cause_data(one, history),
         "waiting": waiting(view),
         "idempotency_key": idempotency_key(one.operation_id, one.revision, one.generation),
         **{name: value for name, value in whole.items() if name not in {"reason", "attempt", "tries_left", "now"}},
@@ -88,7 +89,8 @@ def _facts(view: View, utc: bool) -> list[tuple[str, str]]:
         ("type", one.type),
         ("state", one.state + (" (final)" if one.closed_at else "")),
         ("attempt", f"{one.attempt} of {one.attempt + one.tries_left}"),
-        ("cause", f"{one.reason}: {reason_sentence(one.reason)}"),
+        ("cause", cause_words(one, view.history)),
+        ("raised", raised_words(one, view.history)),
         ("what to do", reason_advice(one.reason)),
         ("waits for", waiting(view)),
         ("due", due),

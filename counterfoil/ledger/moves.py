@@ -15,6 +15,7 @@ from counterfoil.core.chain import event_content
 from counterfoil.core.decisions import Kept, Move
 from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.raised import Raised
 from counterfoil.core.records import Digest, Receipt
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Standing
@@ -74,6 +75,7 @@ class Written(NamedTuple):
     kind: EventKind
     state: State | None
     reason: str
+    raised: Raised | None = None  #: where its effect raised
 
 
 class Noted(NamedTuple):

@@ -82,7 +82,7 @@ def save(
         if isinstance(move, Move):
             done = answered.outcome is AttemptOutcome.DONE
             key = result_key(facts.operation_id) if done else None
-            decided.append(Decided(standing, facts, move, answered.receipt, key, _detail(move)))
+            decided.append(Decided(standing, facts, move, answered.receipt, key, _detail(move, answered)))
         else:
             kept.append(Noted.of(number, move, answered.attempt, evidence(answered)))
     writer.write(connection, locked.now, decided)
@@ -90,14 +90,20 @@ def save(
     return became
 
 
-def _detail(move: Move) -> dict[str, Any] | None:
-    """What the event says beside its reason: a retry when it is due, in seconds from the event; a quarantine its last cause."""
-    detail: dict[str, Any] = {"cause": move.cause} if move.cause else {}
+def _detail(move: Move, answered: Answered) -> dict[str, Any] | None:
+    """What the event says beside the move: the answer where a rule made it count, where the effect raised, a retry's wait in seconds."""
+    detail: dict[str, Any] = ({"cause": move.cause} if move.cause else {}) | _raised(answered)
     if move.kind is EventKind.RETRY_SCHEDULED and move.wait is not None:
         detail["wait"] = int(move.wait.total_seconds() * 1000) / 1000
     return detail or None
 
 
 def evidence(answered: Answered) -> dict[str, str] | None:
+    """What is kept of an answer that could no longer count."""
     receipt = answered.receipt
-    return {"remote_id": receipt.remote_id} if receipt is not None and receipt.remote_id else None
+    named = {"remote_id": receipt.remote_id} if receipt is not None and receipt.remote_id else {}
+    return named | _raised(answered) or None
+
+
+def _raised(answered: Answered) -> dict[str, str]:
+    return answered.raised.detail if answered.raised is not None else {}

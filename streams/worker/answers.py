@@ -13,6 +13,7 @@ from counterfoil.core.meaning import meaning
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Receipt
+from counterfoil.streams.worker.looking import looked_at
 
 
 class WrongAnswer(Exception):
@@ -56,14 +57,16 @@ def timed_out(attempt: int, revision: int) -> Answered:
 
 
 def raised(errors: Errors, attempt: int, revision: int, error: BaseException) -> Answered:
-    """An effect raised."""
+    """An effect raised: sorted, with its class and its place for whoever looks for the cause."""
+    seen = None if isinstance(error, WrongAnswer) else looked_at(error)  # that one is ours, not the effect's
     try:
         outcome, reason, retry_after = meaning(errors, errors.sort(error))
     except BaseException:  # noqa: BLE001 - whatever a user's class does when it is looked at
-        return Answered(attempt, AttemptOutcome.UNCERTAIN, Reason.UNCLASSIFIED_EXCEPTION.value, revision=revision)
+        reason = Reason.UNCLASSIFIED_EXCEPTION.value
+        return Answered(attempt, AttemptOutcome.UNCERTAIN, reason, revision=revision, raised=seen)
     if outcome is AttemptOutcome.UNCERTAIN:
         reason = _doubt(error).value
-    return Answered(attempt, outcome, reason, retry_after=retry_after, revision=revision)
+    return Answered(attempt, outcome, reason, retry_after=retry_after, revision=revision, raised=seen)
 
 
 def _doubt(error: BaseException) -> Reason:

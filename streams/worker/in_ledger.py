@@ -124,8 +124,8 @@ class InLedgerWork:
     def _save(self, connection: Connection, locked: Locked, jobs: Sequence[Job], results: Sequence[Result]) -> list[Became]:
         became = save(connection, self._desk.writer, self._type.rules, locked, results)
         return [
-            Became(job.operation_id, job.admitted.attempt, became[job.admitted.number])
-            for job in jobs
+            Became(job.operation_id, job.admitted.attempt, became[job.admitted.number], result.answered.raised)
+            for job, result in zip(jobs, results, strict=True)
             if job.admitted.number in became
         ]
 
@@ -190,7 +190,7 @@ def _of_effect(lent: Lent, error: EffectFailed | exc.SQLAlchemyError, breaks: li
     failed = error if isinstance(error, EffectFailed) else EffectFailed(None, error)
     cause = failed.error
     if lent.ended():
-        return EffectFailed(failed.place, EndedTransaction())
+        return EffectFailed(failed.place, EndedTransaction().with_traceback(cause.__traceback__))
     if lent.broken:
         lent.throw_away()  # or the rollback would fail in place of what is raised here
         breaks.append(cause)

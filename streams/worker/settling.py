@@ -142,7 +142,7 @@ class Settling:
         became |= saved
         failpoint("worker.before_settle_commit")
         return [
-            Became(one.job.operation_id, one.answered.attempt, became[one.job.admitted.number])
+            Became(one.job.operation_id, one.answered.attempt, became[one.job.admitted.number], one.answered.raised)
             for one in part
             if one.job.admitted.number in became
         ]

@@ -229,3 +229,37 @@ def test_every_setting_has_a_meaning_on_its_page() -> None:
     rows = [line for line in settings_page.page().splitlines() if line.startswith("| `")]
     assert len(rows) == len(Settings.model_fields)
     assert [row for row in rows if row.endswith("|  |")] == []
+
+
+def moved(ordinal: int, state: State, attempt: int, reason: str, detail: dict[str, Any] | None = None) -> Event:
+    kind = "retry_scheduled" if state is State.RETRY_WAIT else state.value
+    return Event(ordinal, NOON + timedelta(seconds=ordinal), kind, state.value, attempt, reason, detail)
+
+
+RAISED = {"error_class": "acme.crm.Busy", "place": "acme/crm.py:12"}
+
+
+def test_show_says_what_the_latest_attempt_raised_and_where() -> None:
+    one = whole(State.AWAITING_CONFIRMATION, reason="unclassified_exception")
+    seen = view(one, events=[moved(1, State.AWAITING_CONFIRMATION, 2, "unclassified_exception", RAISED)])
+    out = io.StringIO()
+    as_words(seen, utc=True, console=Console(file=out, width=200))
+    assert "raised           acme.crm.Busy at acme/crm.py:12 " in out.getvalue()
+    assert as_data(seen)["cause"]["raised"] == RAISED
+    earlier = view(one, events=[moved(1, State.RETRY_WAIT, 1, "temporary_failure", RAISED)])
+    assert as_data(earlier)["cause"]["raised"] is None, "the latest attempt raised nothing"
+
+
+@pytest.mark.parametrize(("detail", "last"), [({"cause": "rate_limit"}, "rate_limit"), (None, "lease_over")])
+def test_show_of_used_up_tries_says_the_last_cause_too(detail: dict[str, Any] | None, last: str) -> None:
+    """Of the answer that used the last one up, or, where it had none, of the move before."""
+    one = whole(State.QUARANTINED, reason="tries_used_up", tries_left=0)
+    events = [
+        moved(1, State.RETRY_WAIT, 1, "temporary_failure"),
+        moved(2, State.RETRY_WAIT, 2, "lease_over"),
+        moved(3, State.QUARANTINED, 2, "tries_used_up", detail),
+    ]
+    out = io.StringIO()
+    as_words(view(one, events=events), utc=True, console=Console(file=out, width=200))
+    assert f"tries_used_up: Every try was used; last: {last} (" in out.getvalue()
+    assert as_data(view(one, events=events))["cause"]["last"]["reason"] == last

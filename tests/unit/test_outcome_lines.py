@@ -10,7 +10,10 @@ import orjson
 import pytest
 
 from counterfoil import telemetry
+from counterfoil.core.decisions import Move
 from counterfoil.core.events import EventKind
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.raised import Raised
 from counterfoil.core.states import State
 from counterfoil.core.transitions import TABLE, Actor
 from counterfoil.ledger.moves import Written
@@ -51,3 +54,19 @@ def test_what_a_sweeper_wrote_is_told_operation_by_operation(capsys: pytest.Capt
         ("sent_again", str(ONE), "push", 1, "sent_again"),
     ]
     assert telemetry.counts() == {("operations_settled", "sync", "hold_over", "quarantined"): 1}
+
+
+@pytest.mark.usefixtures("counted")
+def test_an_outcomes_line_tells_the_class_and_the_place_of_what_was_raised(capsys: pytest.CaptureFixture[str]) -> None:
+    """S18: names, and no text."""
+    move = Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, "temporary_failure", AttemptOutcome.TEMPORARY)
+    outcome_lines.tell(
+        "sync",
+        [
+            outcome_lines.Became(ONE, 2, move, Raised("acme.crm.Busy", "acme/crm.py:12")),
+            outcome_lines.Became(ONE, 3, move),
+        ],
+    )
+    raised, plain = (orjson.loads(line) for line in capsys.readouterr().err.splitlines())
+    assert (raised["error_class"], raised["place"]) == ("acme.crm.Busy", "acme/crm.py:12")
+    assert not {"error_class", "place"} & plain.keys()

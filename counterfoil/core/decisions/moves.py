@@ -14,6 +14,7 @@ from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.states import State
 
 if TYPE_CHECKING:
+    from counterfoil.core.raised import Raised
     from counterfoil.core.reasons import Reason
     from counterfoil.core.records import Receipt
 
@@ -31,6 +32,7 @@ class Answered:
     receipt: Receipt | None = None  #: with `DONE` only
     retry_after: timedelta | None = None  #: the sink's own wish, with `TEMPORARY` only
     revision: int | None = None  #: that the attempt ran; None: the current one
+    raised: Raised | None = None  #: where the effect raised; decides nothing
 
 
 @dataclass(frozen=True, slots=True)
