@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+#: What becomes of a quarantined operation.
+_STAYS = "It stays quarantined, with its payload, until it is cancelled; replaying comes with the next release."
+
 
 class Reason(StrEnum):
     """A code, a sentence for people (no full stop: a place may follow) and what to do next. Its `value` is the code."""
@@ -138,9 +141,9 @@ class Reason(StrEnum):
     PERMANENT_FAILURE = (
         "permanent_failure",
         "Certainly not applied, and repeating cannot help",
-        "Correct the payload or the sink, then replay it.",
+        f"Correct the payload or the sink. {_STAYS}",
     )
-    TRIES_USED_UP = "tries_used_up", "Every try was used", "Remove the cause, then replay it: a replay grants new tries."
+    TRIES_USED_UP = "tries_used_up", "Every try was used", f"Remove the cause. {_STAYS}"
     TIMEOUT = "timeout", "No answer within the time-out; it may have been applied", "It is probed, or sent again where harmless."
     CONNECTION_LOST = (
         "connection_lost",
@@ -155,7 +158,12 @@ class Reason(StrEnum):
     UNCLASSIFIED_EXCEPTION = (
         "unclassified_exception",
         "The effect raised something that nobody sorted; it may have been applied",
-        "Sort the exception in `Errors` if it proves that nothing was applied.",
+        "Look at its class and place; sort it in `Errors` if it proves that nothing was applied.",
+    )
+    EXCEPTION_ROLLED_BACK = (
+        "exception_rolled_back",
+        "The effect raised something that nobody sorted; nothing of it is left, since its transaction was rolled back",
+        "Look at its class and place; it is tried again while tries are left.",
     )
     EFFECT_ENDED_TRANSACTION = (
         "effect_ended_transaction",
@@ -189,7 +197,7 @@ class Reason(StrEnum):
     )
     PROBE_FIRST = "probe_first", "An earlier attempt may have been applied: look before sending", "Wait for the probe's verdict."
     OUTCOME_RECORDED = "outcome_recorded", "The program that acts recorded its outcome", "Nothing."
-    HOLD_OVER = "hold_over", "Its record was held past its deadline", "Start a worker that can do it, then replay it."
+    HOLD_OVER = "hold_over", "Its record was held past its deadline", f"Start a worker that can do it. {_STAYS}"
     CORRECT = "correct", "The sink shows what was expected", "Nothing."
     MISSING = "missing", "Agreeing probes past the absence wait found nothing", "Read the evidence, then decide."
     DIVERGENT = "divergent", "The sink shows something else than was expected", "Compare the fields shown, then decide."

@@ -33,6 +33,19 @@ def works(command_line: CommandLine, ledger: Bed, topics: Topics, sink: FakeSink
     return made
 
 
+def raised_of(works: Works, kind: str) -> dict[str, tuple[str | None, str, str]]:
+    """By the first word of the entity: what the events of a kind say of the last answer, its exception's class, and its file."""
+    rows = works.ledger.rows(
+        """SELECT o.entity, e.detail->>'cause' AS cause, e.detail->>'error_class' AS class, e.detail->>'place' AS place
+        FROM counterfoil.event e JOIN counterfoil.operation o USING (number) WHERE e.kind = :kind""",
+        kind=kind,
+    )
+    return {
+        row["entity"].strip("(").partition("-")[0]: (row["cause"], row["class"], (row["place"] or "").partition(":")[0])
+        for row in rows
+    }
+
+
 def test_operations_go_from_the_callers_transaction_to_confirmed_and_their_offsets_are_committed(works: Works) -> None:
     """S1, S6, L1: the plain road; the log of one operation reads received, result_saved, ack_sent."""
     worker = works.worker()
@@ -79,6 +92,16 @@ def test_a_failing_batch_is_halved_until_the_one_that_fails_is_alone(works: Work
     letters = f"SELECT number FROM ({written.format('outbox')} UNION ALL {written.format('published')}) l ORDER BY number"
     quarantined = "SELECT number FROM counterfoil.state WHERE state = 'quarantined' ORDER BY number"
     assert works.ledger.rows(letters) == works.ledger.rows(quarantined), "one dead letter each"
+    assert raised_of(works, "quarantined") == {
+        "busy": ("temporary_failure", "tests.support.worked.Busy", "tests/support/worked.py"),
+        "rejected": (None, "tests.support.worked.Rejected", "tests/support/worked.py"),
+        "odd": ("exception_rolled_back", "ValueError", "tests/support/worked.py"),
+        "commits": (
+            "effect_ended_transaction",
+            "counterfoil.streams.worker.lent.EndedTransaction",
+            "tests/support/worked.py",
+        ),
+    }
     told = [(line["type"], line["reason"]) for line in lines(worker) if line["event"] == "unexpected"]
     assert told == [("one_by_one", "effect_ended_transaction")] * 3, "the alarm names the type, at each try"
 
@@ -100,7 +123,7 @@ def test_answers_of_effects_outside_are_sorted_and_every_try_is_one_call(works: 
     )
     names = ["plain", "limited-once", "limited-ever", "refused", "cut", "error", "lost", "slow", "busy-1", "rejected-1", "odd-1"]
     works.enqueue(push, names)
-    works.worker()
+    worker = works.worker()
     works.settled(push, within=60, succeeded=2, quarantined=4, awaiting_confirmation=5)
     ended = {row["entity"].split(",")[0].strip("("): row for row in works.rows(push)}
     assert {name: (ended[name]["state"], ended[name]["attempt"]) for name in names} == {
@@ -118,6 +141,9 @@ def test_answers_of_effects_outside_are_sorted_and_every_try_is_one_call(works: 
     }
     assert ended["slow"]["reason"] == "uncertain_answer", "the client's own time-out, the same number, comes first"
     assert ended["odd-1"]["reason"] == "unclassified_exception"
+    assert raised_of(works, "awaiting_confirmation")["odd"] == (None, "ValueError", "tests/support/worked.py")
+    line = next(line for line in lines(worker) if line.get("reason") == "unclassified_exception")
+    assert (line["error_class"], line["place"].partition(":")[0]) == ("ValueError", "tests/support/worked.py")
     assert ended["refused"]["reason"] == "http_422"
     assert len([entry for entry in sink.entries() if entry.entity == "limited-ever"]) == 3
     assert max(sink.effects_per_operation().values()) == 1

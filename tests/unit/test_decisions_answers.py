@@ -198,7 +198,30 @@ def test_an_effect_in_the_ledger_is_never_uncertain() -> None:
     rules = KINDS["in the ledger"]
     assert settled(rules, RUNNING, UNCERTAIN).to is State.RETRY_WAIT
     last = settled(rules, replace(RUNNING, tries_left=0), UNCERTAIN)
-    assert (last.to, last.outcome, last.cause) == (State.QUARANTINED, AttemptOutcome.TEMPORARY, Reason.TIMEOUT)
+    assert (last.to, last.outcome, last.cause) == (
+        State.QUARANTINED,
+        AttemptOutcome.TEMPORARY,
+        Reason.EXCEPTION_ROLLED_BACK,
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        (Reason.UNCLASSIFIED_EXCEPTION, Reason.EXCEPTION_ROLLED_BACK),
+        (Reason.UNCERTAIN_ANSWER, Reason.EXCEPTION_ROLLED_BACK),
+        (Reason.TIMEOUT, Reason.EXCEPTION_ROLLED_BACK),
+        (Reason.CONNECTION_LOST, Reason.EXCEPTION_ROLLED_BACK),
+        (Reason.WRONG_ANSWER, Reason.WRONG_ANSWER),
+    ],
+)
+def test_no_reason_says_that_an_effect_in_the_ledger_may_have_been_applied(said: Reason, means: Reason) -> None:
+    """S1, S12: outside, the same answer keeps its reason and is a doubt."""
+    answered = Answered(1, AttemptOutcome.UNCERTAIN, said.value)
+    inside = settled(KINDS["in the ledger"], RUNNING, answered)
+    assert (inside.reason, inside.outcome) == (means, AttemptOutcome.TEMPORARY)
+    assert "may have been applied" not in means.sentence
+    assert settled(OUTSIDE, RUNNING, answered).reason == said
 
 
 def test_an_effect_in_the_ledger_that_lost_its_attempt_is_told_so() -> None:

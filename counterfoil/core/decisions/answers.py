@@ -24,6 +24,10 @@ LONGEST_RETRY_AFTER: Final = timedelta(hours=1)
 _CERTAIN: Final = frozenset({AttemptOutcome.NOT_SENT, AttemptOutcome.TEMPORARY, AttemptOutcome.PERMANENT})
 #: A late certain answer counts only where nothing certain is known of the attempt.
 _OPEN_TO_ANSWERS: Final = frozenset({AttemptOutcome.OPEN, AttemptOutcome.UNCERTAIN, AttemptOutcome.PRESUMED_ABSENT})
+#: Reasons that say "it may have been applied", which is never so in the ledger.
+_DOUBTS: Final = frozenset(
+    {Reason.UNCLASSIFIED_EXCEPTION, Reason.UNCERTAIN_ANSWER, Reason.TIMEOUT, Reason.CONNECTION_LOST},
+)
 _OPEN_TO_RECEIPTS: Final = WAITING | {State.AWAITING_CONFIRMATION}
 
 
@@ -101,6 +105,7 @@ def _not_done(rules: Rules, standing: Standing, answered: Answered, now: datetim
     outcome, reason = answered.outcome, answered.reason
     if rules.in_ledger and outcome not in _CERTAIN:
         outcome = AttemptOutcome.TEMPORARY  # what it wrote was rolled back: never uncertain
+        reason = Reason.EXCEPTION_ROLLED_BACK.value if reason in _DOUBTS else reason
     if outcome not in _CERTAIN:
         return doubted(rules, standing, reason, now=now, jitter=jitter)
     earlier = standing.doubtful_before
