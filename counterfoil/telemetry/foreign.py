@@ -1,21 +1,39 @@
 """What everybody else logs in our processes: reduced to logger, place and exception class the moment a record is made.
 
-So no handler, also one that a library installs later, has an exception's text, a traceback or a parameter to print.
+So no handler, also one that a library installs later, has an exception's text, a traceback or a parameter to print. A line of the
+same logger and kind is written once in a while, with the count of those left out: a broker that is away must not fill a disk.
 """
 
 import logging
+import re
 import sys
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
 from counterfoil.core.events import LogEvent
 from counterfoil.telemetry.lines import THE_LOG, WITHHELD, as_json, as_words, emit, logger_of, plain
+from counterfoil.telemetry.quota import Quota
+
+LIBRDKAFKA = "counterfoil.librdkafka"
+#: How confluent-kafka hands a line of librdkafka on; the first argument is one of its own fixed codes.
+FROM_LIBRDKAFKA = "%s [%s] %s"
+CODE = re.compile(r"[A-Z_]{1,20}")
+#: One line for each try to connect. That brokers are away is told by librdkafka's `ERROR` and by our own alarms.
+CHATTER = frozenset({"FAIL"})
 
 
 def _is_own(name: str) -> bool:
     return any(name == own or name.startswith(own + ".") for own in THE_LOG.own)
+
+
+def _code(record: logging.LogRecord) -> str | None:
+    if record.name != LIBRDKAFKA or record.msg != FROM_LIBRDKAFKA or not isinstance(record.args, tuple) or not record.args:
+        return None
+    code = record.args[0]
+    return code if isinstance(code, str) and CODE.fullmatch(code) else None
 
 
 def _reduce(record: logging.LogRecord) -> logging.LogRecord:
@@ -24,6 +42,7 @@ def _reduce(record: logging.LogRecord) -> logging.LogRecord:
         return record
     raised = record.exc_info[0] if isinstance(record.exc_info, tuple) else None
     record.reduced = True
+    record.error_code = _code(record)
     record.error_class = raised.__name__ if raised else None
     record.msg = f"{WITHHELD}: {record.name} at {record.module}:{record.lineno}" + (f" {raised.__name__}" if raised else "")
     record.args, record.exc_info, record.exc_text, record.stack_info = None, None, None, None
@@ -39,15 +58,31 @@ class WithholdForeign(logging.Filter):
 
 
 class ForeignLines(logging.Handler):
-    """Writes other libraries' records as lines of ours, event `foreign`."""
+    """Writes other libraries' records as lines of ours, event `foreign`; those of the user's own loggers as they are, and all."""
+
+    def __init__(self, least: int = logging.WARNING, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._least, self._clock, self._quota = least, clock, Quota()
 
     def emit(self, record: logging.LogRecord) -> None:
         fields: dict[str, Any] = {"logger": record.name, "place": f"{record.module}:{record.lineno}"}
         if _is_own(record.name):
-            fields["message"] = record.getMessage()
-        elif error_class := getattr(record, "error_class", None):
-            fields["error_class"] = error_class
-        emit(record.levelname.lower(), "foreign", fields)
+            emit(record.levelname.lower(), "foreign", fields | {"message": record.getMessage()})
+            return
+        code, error_class = getattr(record, "error_code", None), getattr(record, "error_class", None)
+        level = logging.DEBUG if code in CHATTER else record.levelno
+        if level < self._least:
+            return
+        left_out = self._quota.say((record.name, code or error_class or fields["place"]), self._clock())
+        if left_out is not None:
+            more = {"error_class": error_class, "error_code": code, "left_out": left_out or None}
+            emit(logging.getLevelName(level).lower(), "foreign", fields | {name: one for name, one in more.items() if one})
+
+    def close(self) -> None:
+        """At the end of the process: what was left out and not told yet."""
+        for (logger, kind), left_out in self._quota.rest():
+            emit("info", "foreign", {"logger": logger, "kind": kind, "left_out": left_out})
+        super().close()
 
 
 def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
@@ -79,7 +114,7 @@ def configure(
     THE_LOG.json = json
     THE_LOG.own, THE_LOG.dropped = tuple(own_loggers), drop
     logging.setLogRecordFactory(_make_record)
-    handler = ForeignLines()
+    handler = ForeignLines(level)
     handler.addFilter(WithholdForeign())
     logging.root.handlers[:] = [handler]
     logging.root.setLevel(level)

@@ -18,6 +18,7 @@ from counterfoil.core.events import LogEvent
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
 from counterfoil.telemetry import counters, tracing
+from counterfoil.telemetry.foreign import ForeignLines, WithholdForeign
 from counterfoil.telemetry.lines import THE_LOG
 from tests.support.planted import Planted
 
@@ -96,6 +97,45 @@ def test_other_libraries_records_lose_text_arguments_and_traceback(lines: Lines,
     (line,) = read(lines)
     assert (line["event"], line["logger"], line["error_class"]) == ("foreign", "mode.services", "ValueError")
     assert planted.error not in lines.getvalue()
+
+
+@pytest.mark.parametrize(("level", "said"), [(logging.WARNING, []), (logging.DEBUG, ["debug"])])
+def test_each_try_to_connect_is_told_at_debug_only(lines: Lines, planted: Planted, level: int, said: list[str]) -> None:
+    telemetry.configure(True, level=level)
+    for _ in range(3):
+        telemetry.library_logger("librdkafka").log(logging.ERROR, "%s [%s] %s", "FAIL", "rdkafka#producer-1", planted.error)
+    assert [line["level"] for line in read(lines)] == said
+    assert planted.error not in lines.getvalue()
+
+
+def test_the_same_line_of_a_library_is_written_once_in_a_while_with_the_count_of_those_left_out(
+    lines: Lines, planted: Planted
+) -> None:
+    """S18: of a line of librdkafka its own code is told, never its text."""
+    now = [0.0]
+    handler = ForeignLines(clock=lambda: now[0])
+    handler.addFilter(WithholdForeign())
+    logging.root.handlers[:] = [handler]
+    library = telemetry.library_logger("librdkafka")
+    for second in range(40):
+        now[0] = float(second)
+        library.error("%s [%s] %s", "ERROR", "rdkafka#producer-1", planted.error)
+        library.error("%s [%s] %s", planted.error, "rdkafka#producer-1", planted.error)
+        logging.getLogger("aiohttp").warning(planted.payload)
+    handler.close()
+    told = [(line["logger"], line.get("error_code"), line.get("left_out")) for line in read(lines)]
+    mine = [one for one in told if one[0] == "counterfoil.librdkafka"]
+    assert mine[:4] == [(mine[0][0], code, left_out) for left_out in (None, 29) for code in ("ERROR", None)]
+    assert [left_out for *_, left_out in told] == [None] * 3 + [29] * 3 + [9] * 3
+    assert planted.error not in lines.getvalue()
+    assert planted.payload not in lines.getvalue()
+
+
+def test_the_users_own_lines_are_never_left_out(lines: Lines) -> None:
+    telemetry.configure(True, own_loggers=("acme",))
+    for _ in range(3):
+        logging.getLogger("acme").warning("busy")
+    assert [line["message"] for line in read(lines)] == ["busy"] * 3
 
 
 def test_a_handler_that_a_library_installs_later_has_nothing_to_print(lines: Lines, planted: Planted) -> None:

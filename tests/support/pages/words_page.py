@@ -26,7 +26,7 @@ has a payload, a secret or an exception's text in it.
 """
 LINES = """\
 From every process alike, on standard error. Beside them: `foreign` is a line of a library, by its logger and place, without its
-text; `counted` is one counter at the end of a process."""
+text, at most one in 30 seconds of each kind (`left_out` counts the others); `counted` is one counter at the end of a process."""
 #: A member in the source, and the comment behind it.
 LINE = re.compile(r"^    ([A-Z_]+) = [^#\n]*(?:#: (.*))?$", re.MULTILINE)
 
