@@ -15,6 +15,7 @@ from counterfoil.parts.ports import free_ports
 from counterfoil.sinks.adapter import Adapter
 from counterfoil.sinks.fake import Behaviour, FakeSink, Mapped, Nature, Plan, Rule, fake_adapter
 from counterfoil.sinks.http import HttpSink
+from examples import over_http, sync_customer
 from tests.support.attempts import a_target, an_attempt
 
 CRM = Sink("crm", ByKey(hours(24)), request_life=seconds(5), read_lag=seconds(0))
@@ -280,3 +281,28 @@ loop.close()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+async def test_the_example_puts_a_customer_under_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    received: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(an_answer("200 OK", '{"id": "crm-452", "version": 7}') if len(received) == 1 else an_answer("422 No"))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    monkeypatch.setenv("CRM_URL", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    monkeypatch.setenv("CRM_TOKEN", "t0ken")
+    attempt, ann = an_attempt(), sync_customer.Customer("4/52", 7, "a@b.c")
+    try:
+        assert await over_http.CRM.effect(ann, attempt) == Receipt("crm-452", 7)
+        with pytest.raises(Permanent):
+            await over_http.CRM.effect(ann, attempt)
+    finally:
+        await over_http.CRM.close()
+        server.close()
+        await server.wait_closed()
+    head = received[0].decode().splitlines()
+    assert head[0] == "PUT /customers/4%2F52 HTTP/1.1"
+    assert {"Authorization: Bearer t0ken", f"Idempotency-Key: {attempt.key}"} <= set(head)

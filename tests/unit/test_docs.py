@@ -76,6 +76,13 @@ def test_python_in_the_pages_compiles_and_imports_names_that_exist(name: str) ->
 
 
 @pages
+def test_python_that_a_page_says_is_from_an_example_stands_there(name: str) -> None:
+    from_example = re.compile(r"^From \[(examples/\w+\.py)\].*?\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    for file, text in from_example.findall((ROOT / name).read_text()):
+        assert text in (ROOT / file).read_text(), f"{name}: {file}"
+
+
+@pages
 def test_toml_in_the_pages_has_settings_that_exist(name: str) -> None:
     for block in blocks((ROOT / name).read_text()):
         if block.kind == "toml":
