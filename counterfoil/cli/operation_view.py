@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from counterfoil.cli.answer import ago, moment
+from counterfoil.cli.operation_ahead import SENTENCES
 from counterfoil.cli.operation_cause import cause_data, cause_words, raised_words
 from counterfoil.cli.operation_log import Entry, topic_of_row
 from counterfoil.cli.shown import cell
+from counterfoil.core.decisions import Ahead
 from counterfoil.core.identity import idempotency_key
 from counterfoil.core.reasons import reason_advice, reason_sentence
 from counterfoil.core.states import EXCEPTIONS, State
@@ -27,10 +29,11 @@ class View:
     operation: Whole
     history: History
     log: list[Entry]
+    ahead: Ahead | None = None  #: of one that awaits confirmation; None: not known here
 
 
-def waiting(view: View) -> str:
-    """What the operation waits for, in one sentence without its times."""
+def waiting(view: View, *, utc: bool = True) -> str:
+    """What the operation waits for, in one sentence."""
     one, state = view.operation, State(view.operation.state)
     if one.closed_at is not None:
         return "nothing: it is final"
@@ -46,7 +49,7 @@ def waiting(view: View) -> str:
         case State.RUNNING:
             return "the outcome of the attempt that is running"
         case State.AWAITING_CONFIRMATION:
-            return "proof: nobody knows yet whether the effect exists"
+            return SENTENCES[view.ahead].format(due=moment(one.due_at, utc=utc))
         case State.SUCCEEDED:
             return "its confirmation at the sink"
     return "the operation that undoes it"
@@ -92,7 +95,7 @@ def _facts(view: View, utc: bool) -> list[tuple[str, str]]:
         ("cause", cause_words(one, view.history)),
         ("raised", raised_words(one, view.history)),
         ("what to do", reason_advice(one.reason)),
-        ("waits for", waiting(view)),
+        ("waits for", waiting(view, utc=utc)),
         ("due", due),
         ("not before", at(one.not_before)),
         ("doubtful since", at(one.doubtful_since)),

@@ -21,7 +21,7 @@ from counterfoil.cli.shown import cell
 from counterfoil.core.records import OperationId
 from counterfoil.core.states import State
 from counterfoil.core.transitions import Actor
-from counterfoil.settings import read_settings
+from counterfoil.settings import Settings, read_settings
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -66,7 +66,8 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
     answer({"operations": [asdict(line) for line in found.lines], "before": found.following}, words, json=json)
 
 
-def _view(connection: Any, operation_id: UUID) -> View:
+def _view(connection: Any, settings: Settings, operation_id: UUID) -> View:
+    from counterfoil.cli.operation_ahead import ahead_of
     from counterfoil.ledger.names import ledger_of
     from counterfoil.ledger.reading import history, passed, whole
 
@@ -75,14 +76,16 @@ def _view(connection: Any, operation_id: UUID) -> View:
     told = history(connection, one)
     received = deliveries(told.events, ledger, one.type)
     acknowledged = passed(connection, sorted({delivery.place for delivery in received}), one.created_at)
-    return View(ledger, one, told, entries(told.events, received, acknowledged, told.published))
+    log = entries(told.events, received, acknowledged, told.published)
+    return View(ledger, one, told, log, ahead_of(connection, settings, one))
 
 
 @app.command()
 def show(operation_id: Id, utc: InUtc = False, json: AsJson = False) -> None:
     """Show one operation: state, attempts, cause, due, result, records, and its log in order."""
-    with ledger_connection(read_settings()) as connection:
-        view = _view(connection, operation_id)
+    settings = read_settings()
+    with ledger_connection(settings) as connection:
+        view = _view(connection, settings, operation_id)
     answer(as_data(view), lambda console: as_words(view, utc=utc, console=console), json=json)
 
 

@@ -14,7 +14,9 @@ from sqlalchemy import Connection, Select, select, text
 from counterfoil.core.errors import Refused
 from counterfoil.core.reasons import Reason
 from counterfoil.core.shards import shard
+from counterfoil.core.standing import Standing
 from counterfoil.core.states import State
+from counterfoil.ledger.moves import standing_of
 from counterfoil.ledger.statements import reading as statements
 from counterfoil.ledger.tables import ledger_time, operation
 
@@ -183,6 +185,11 @@ def whole(connection: Connection, operation_id: UUID) -> Whole:
     if row is None:
         raise Refused(Reason.UNKNOWN_OPERATION, subject=str(operation_id))
     return Whole(*row)
+
+
+def standing_at(connection: Connection, number: int) -> Standing:
+    """What a decision about it would be taken on now; not locked, so none may be."""
+    return standing_of(connection.execute(statements.standing(number)).one())
 
 
 def history(connection: Connection, of: Whole) -> History:

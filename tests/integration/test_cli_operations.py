@@ -11,10 +11,13 @@ from counterfoil import Cancelled, OperationId, Refused, cancel, enqueue, enqueu
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
 from examples.export_report import Report, export_report
+from examples.send_mail import Mail, send_mail
 from examples.sync_customer import Customer, sync_customer
+from examples.upsert_projection import Stock
 from tests.support.ledgers import Bed, bulk_ledger
 from tests.support.planted import Planted
 from tests.support.processes import CommandLine
+from tests.support.worked import push, push_async
 
 
 @pytest.fixture
@@ -184,6 +187,12 @@ def test_a_person_cancels_what_is_quarantined_and_a_program_cannot(line: Command
     assert (told["state"], told["log"][-1]["detail"]["why"]) == ("not_applicable", "the customer left")
 
 
+DOUBTFUL = """
+UPDATE counterfoil.state SET state = :state, sequence = 3, attempt = 1, outcome = 'uncertain', unresolved = true,
+    doubtful_since = counterfoil.ledger_time(), doubtful_revision = 1, doubtful_generation = 0
+"""
+
+
 @pytest.mark.parametrize(
     ("state", "said"),
     [
@@ -197,14 +206,29 @@ def test_a_cancel_that_is_remembered_says_what_follows_in_its_state(
     line: CommandLine, ledger: Bed, state: str, said: str
 ) -> None:
     (one,) = customers(ledger, Planted(payload="p", key="k"), 1)
-    doubtful = """
-        UPDATE counterfoil.state SET state = :state, sequence = 3, attempt = 1, outcome = 'uncertain', unresolved = true,
-            doubtful_since = counterfoil.ledger_time(), doubtful_revision = 1, doubtful_generation = 0
-    """
     with ledger.engine.begin() as connection:
-        connection.execute(text(doubtful), {"state": state})
+        connection.execute(text(DOUBTFUL), {"state": state})
     told = answered(line, "cancel", str(one), "--reason", "the customer left")
     assert (told["cancelled"], said in told["what"]) == ("asked", True)
+
+
+def test_show_says_by_type_what_comes_next_after_a_doubt(line: CommandLine, ledger: Bed) -> None:
+    """The type's declaration decides; where there is none, nothing is guessed."""
+    with ledger.engine.begin() as connection:
+        ids = [enqueue(connection, each, Stock("a", 1, 5)) for each in (push_async, push)]
+        ids.append(enqueue(connection, send_mail, Mail("m1", "a@example.org", "s")))
+        connection.execute(text(DOUBTFUL), {"state": "awaiting_confirmation"})
+
+    def said(operations: str) -> list[str]:
+        line.settings["operations"] = operations
+        return [answered(line, "show", str(one))["waiting"] for one in ids]
+
+    sent_again, probed, undeclared = said("tests.support.worked:OPERATIONS")
+    assert sent_again.startswith("proof: it is sent again under the same key at 20")
+    assert probed.startswith("a probe of its sink")
+    assert "its type is not declared here" in undeclared
+    assert said("examples.operations:OPERATIONS")[2].startswith("a person, who must look at the sink")
+    assert "its type is not declared here" in said("tests.support.nowhere:OPERATIONS")[0]
 
 
 def test_a_text_that_a_terminal_would_obey_is_refused_at_the_door(line: CommandLine, ledger: Bed) -> None:

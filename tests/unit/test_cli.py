@@ -1,6 +1,7 @@
 """The command line's pure parts: the log of an operation, what it waits for, and what errors are told (S18)."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -18,6 +19,7 @@ from counterfoil.cli.finding import Finding, Mark, exit_of
 from counterfoil.cli.operation_log import deliveries, entries
 from counterfoil.cli.operation_view import View, as_data, as_words, waiting
 from counterfoil.cli.trouble import SQLSTATES, Trouble, sorted_out
+from counterfoil.core.decisions import Ahead
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
 from counterfoil.ledger.reading import Event, History, Passed, Published, Unpublished, Whole
@@ -229,6 +231,19 @@ def test_every_setting_has_a_meaning_on_its_page() -> None:
     rows = [line for line in settings_page.page().splitlines() if line.startswith("| `")]
     assert len(rows) == len(Settings.model_fields)
     assert [row for row in rows if row.endswith("|  |")] == []
+
+
+@pytest.mark.parametrize("ahead", [*Ahead, None])
+def test_what_awaits_confirmation_says_what_comes_next(ahead: Ahead | None) -> None:
+    one = whole(State.AWAITING_CONFIRMATION)
+    said = waiting(replace(view(one), ahead=ahead))
+    assert {
+        Ahead.OUTCOME: "records with `record_outcome`",
+        Ahead.PROBE: "a probe of its sink",
+        Ahead.SENT_AGAIN: "sent again under the same key at 2026-12-01 12:01:30.000+00:00",
+        Ahead.PERSON: "a person, who must look",
+        None: "not declared here",
+    }[ahead] in said
 
 
 def moved(ordinal: int, state: State, attempt: int, reason: str, detail: dict[str, Any] | None = None) -> Event:

@@ -4,6 +4,7 @@ Each returned `Move` is an edge of `transitions.TABLE` for the actor that asks; 
 writes anything.
 """
 
+from counterfoil.core.decisions.ahead import Ahead, ahead
 from counterfoil.core.decisions.answers import LONGEST_RETRY_AFTER, record_outcome, settle
 from counterfoil.core.decisions.callers import cancel, first_due, is_sampled
 from counterfoil.core.decisions.moves import Answered, Ask, First, Kept, Move, TooLate
@@ -11,12 +12,14 @@ from counterfoil.core.decisions.sweeps import lease_over, no_longer_wanted, not_
 
 __all__ = [
     "LONGEST_RETRY_AFTER",
+    "Ahead",
     "Answered",
     "Ask",
     "First",
     "Kept",
     "Move",
     "TooLate",
+    "ahead",
     "cancel",
     "first_due",
     "is_sampled",

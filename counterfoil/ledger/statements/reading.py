@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, select
 from sqlalchemy import column as named
 
 from counterfoil.core.states import FINAL, State
+from counterfoil.ledger.statements.moving import STANDING
 from counterfoil.ledger.tables import acknowledged, event, ledger_time, operation, outbox, published, raw_record, refused, state
 
 LINE = (
@@ -83,6 +84,11 @@ def lines() -> Select[Any]:
 def one(operation_id: UUID) -> Select[Any]:
     """One operation with all that is shown of it, and the ledger's time."""
     return select(*WHOLE).select_from(JOINED).where(operation.c.operation_id == operation_id)
+
+
+def standing(number: int) -> Select[Any]:
+    """What core's decisions are taken on."""
+    return select(*(state.c[name] for name in STANDING)).where(state.c.number == number)
 
 
 def events_of(number: int, since: datetime) -> Select[Any]:
