@@ -9,6 +9,7 @@ from uuid import UUID
 
 from counterfoil.core.canonical import of_text
 from counterfoil.core.identity import keyed_digest
+from counterfoil.core.roads import COMMAND, TO_WORKERS, arrival_topic
 from counterfoil.ledger.moves import Letter, StateLine, Writer
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.raw_records import Raw
@@ -61,7 +62,7 @@ def _words(ledger: Ledger, letter: Letter) -> list[tuple[str, str]]:
             reason=letter.reason,
             type=facts.type,
             consumer=consumer(),
-            topic=f"{ledger.name}.{facts.type}.{letter.road or 'commands'}",
+            topic=arrival_topic(ledger.name, facts.type, letter.road or TO_WORKERS[COMMAND]),
             partition=-1 if letter.partition is None else letter.partition,
             offset=-1 if letter.offset is None else letter.offset,
             timestamp=-1,

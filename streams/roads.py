@@ -1,30 +1,15 @@
-"""The roads out of the outbox: which topic a row goes to, and which roads are closed for now.
+"""Which roads out of the outbox are closed for now.
 
-A road is `state`, `dead_letter`, `command.TYPE` or `retry.TYPE`. A closed road delays its own rows only, and is tried again
-after a wait that doubles; nothing here sends, and a row is never given up for its road.
+A closed road delays its own rows only, and is tried again after a wait that doubles; nothing here sends, and a row is never given
+up for its road. Their names are core's.
 """
 
 from collections.abc import Collection
 
 from counterfoil.core.reasons import Reason
+from counterfoil.core.roads import topic_of
 
-STATE, DEAD_LETTER, COMMAND, RETRY = "state", "dead_letter", "command", "retry"
 FIRST_WAIT, LONGEST_WAIT = 0.25, 30.0  #: seconds
-
-
-def road_of(kind: str, type_name: str) -> str:
-    """The road of an outbox row."""
-    return kind if kind in (STATE, DEAD_LETTER) else f"{kind}.{type_name}"
-
-
-def topic_of(ledger: str, road: str) -> str:
-    """The topic at the end of a road."""
-    if road == STATE:
-        return f"{ledger}.state"
-    if road == DEAD_LETTER:
-        return f"{ledger}.dead-letters"
-    kind, _, type_name = road.partition(".")
-    return f"{ledger}.{type_name}.{'commands' if kind == COMMAND else 'retry'}"
 
 
 class Roads:

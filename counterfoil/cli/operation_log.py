@@ -11,8 +11,8 @@ from typing import Any
 
 from counterfoil.core.events import EventKind, LogEvent
 from counterfoil.core.reasons import reason_sentence
+from counterfoil.core.roads import KIND_OF, arrival_topic, road_of, topic_of
 from counterfoil.ledger.reading import Event, Passed, Published
-from counterfoil.streams.roads import road_of, topic_of
 
 #: Details that are shown, by name. A detail that is not here stays in the ledger.
 SHOWN = frozenset(
@@ -33,7 +33,6 @@ SHOWN = frozenset(
     }
     | {"due_at", "wait", "attempt", "topic", "number", "asked", "evidence", "cause", "why", "error_class", "place"}
 )
-KINDS = {"commands": "command", "retry": "retry"}  #: of the outbox row, by the road that an event names
 DELIVERIES = frozenset({EventKind.ADMITTED.value, EventKind.REDELIVERED.value, EventKind.COPIED.value})
 
 
@@ -75,10 +74,10 @@ def deliveries(events: Sequence[Event], ledger: str, operation_type: str) -> lis
     found = []
     for one in events:
         match one.detail:
-            case {"road": "commands" | "retry" as road, "partition": int(partition), "offset": int(offset)} if (
-                one.kind in DELIVERIES
+            case {"road": str(road), "partition": int(partition), "offset": int(offset)} if (
+                one.kind in DELIVERIES and road in KIND_OF
             ):
-                found.append(Delivery(one, topic_of_row(ledger, operation_type, KINDS[road]), partition, offset))
+                found.append(Delivery(one, arrival_topic(ledger, operation_type, road), partition, offset))
     return found
 
 

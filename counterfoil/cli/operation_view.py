@@ -17,6 +17,7 @@ from counterfoil.cli.shown import cell
 from counterfoil.core.decisions import Ahead
 from counterfoil.core.identity import idempotency_key
 from counterfoil.core.reasons import reason_advice, reason_sentence
+from counterfoil.core.roads import KINDS, TO_WORKERS
 from counterfoil.core.states import EXCEPTIONS, State
 from counterfoil.ledger.reading import History, Whole
 
@@ -43,7 +44,7 @@ def waiting(view: View, *, utc: bool = True) -> str:
         case State.QUEUED | State.RETRY_WAIT:
             if one.not_before is not None and one.not_before > one.now:
                 return "its due time; then its command record is sent"
-            if any(row.kind in {"command", "retry"} for row in view.history.unpublished):
+            if any(row.kind in TO_WORKERS for row in view.history.unpublished):
                 return "the relay, to publish its command record"
             return "a worker, to take its command record"
         case State.RUNNING:
@@ -60,7 +61,7 @@ def as_data(view: View) -> dict[str, Any]:
     one, history = view.operation, view.history
     whole = asdict(one)
     tried = {"attempt": one.attempt, "of": one.attempt + one.tries_left, "tries_left": one.tries_left}
-    topics = {kind: topic_of_row(view.ledger, one.type, kind) for kind in ("command", "retry", "state", "dead_letter")}
+    topics = {kind: topic_of_row(view.ledger, one.type, kind) for kind in KINDS}
     return {
         "operation_id": one.operation_id,
         "ledger": view.ledger,
@@ -116,7 +117,7 @@ def _facts(view: View, utc: bool) -> list[tuple[str, str]]:
 
 def _records(view: View, utc: bool) -> list[str]:
     one, history = view.operation, view.history
-    topics = {kind: topic_of_row(view.ledger, one.type, kind) for kind in ("command", "retry", "state", "dead_letter")}
+    topics = {kind: topic_of_row(view.ledger, one.type, kind) for kind in KINDS}
     lines = []
     for left in history.published:
         place = f"{topics[left.kind]} [{left.partition}] @ {left.record_offset}"

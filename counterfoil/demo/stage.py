@@ -120,9 +120,9 @@ def own_database(given: str | None, name: str) -> Iterator[str]:
 
 def topics_of(ledger: str, operations: Operations = OPERATIONS) -> list[str]:
     """The ledger's state and dead-letter topics, and each type's two."""
-    from counterfoil.streams.roads import COMMAND, DEAD_LETTER, RETRY, STATE, road_of, topic_of
+    from counterfoil.core.roads import DEAD_LETTER, STATE, TO_WORKERS, road_of, topic_of
 
-    roads = [STATE, DEAD_LETTER, *(road_of(road, one.name) for one in operations.types for road in (COMMAND, RETRY))]
+    roads = [STATE, DEAD_LETTER, *(road_of(kind, one.name) for one in operations.types for kind in TO_WORKERS)]
     return [topic_of(ledger, road) for road in roads]
 
 

@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
     number: int
     revision: int
     value_hash: bytes
-    road: str  #: "commands" or "retry"
+    road: str  #: last word of its topic
     partition: int
     offset: int
 

@@ -16,8 +16,10 @@ from counterfoil.core.chain import event_content
 from counterfoil.core.decisions import Move
 from counterfoil.core.events import EventKind
 from counterfoil.core.reasons import Reason
+from counterfoil.core.roads import COMMAND, RETRY, around_type
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
+from counterfoil.core.states import State
 from counterfoil.ledger.arrays import Array, columns
 from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED, UNPUBLISHED
@@ -25,8 +27,8 @@ from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEN
 #: A record that nobody passed for so long is sent once more, whatever its topic says: the topic may have been made again. A copy
 #: is harmless.
 SURELY_LOST = timedelta(days=1)
-#: State, the topic's road, and the outbox kind of what is sent for it.
-_ROADS = (("queued", ".commands", "command"), ("retry_wait", ".retry", "retry"))
+#: State, and the outbox kind of what is sent for it.
+_ROADS = ((State.QUEUED, COMMAND), (State.RETRY_WAIT, RETRY))
 
 
 def send_due(
@@ -45,12 +47,13 @@ def _send_due(
     connection: Connection,
     writer: Writer,
     rules_by_type: Mapping[str, Rules],
-    road: tuple[str, str, str],
+    road: tuple[State, str],
     pace: tuple[int, timedelta],
 ) -> list[Written]:
-    waiting, topic, kind = road
+    waiting, kind = road
     limit, resend_after = pace
-    asked = {"d_state": waiting, "d_road": topic, "d_ledger": writer.ledger.name, "d_limit": limit}
+    before, after = around_type(writer.ledger.name, kind)
+    asked = {"d_state": waiting.value, "d_before": before, "d_after": after, "d_limit": limit}
     rows = connection.execute(SEND_DUE, asked).all()
     over = [row.number for row in rows if row.held_until is not None and row.held_until <= row.now and row.type in rules_by_type]
     free = [row for row in rows if row.held_until is None]

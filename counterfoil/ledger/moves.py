@@ -17,6 +17,7 @@ from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.raised import Raised
 from counterfoil.core.records import Digest, Receipt
+from counterfoil.core.roads import DEAD_LETTER, STATE
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Standing
 from counterfoil.core.states import State
@@ -253,7 +254,7 @@ class Writer:
         return (
             standing.number,
             shard(key),
-            "state",
+            STATE,
             facts.type,
             facts.operation_id,
             standing.revision,
@@ -293,7 +294,7 @@ class Writer:
                 (
                     one.standing.number,
                     shard(key),
-                    "dead_letter",
+                    DEAD_LETTER,
                     facts.type,
                     facts.operation_id,
                     one.standing.revision,

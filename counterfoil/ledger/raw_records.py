@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects.postgresql import insert
 
 from counterfoil.core.reasons import Reason
+from counterfoil.core.roads import DEAD_LETTER
 from counterfoil.core.shards import shard
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.tables import ledger_time, outbox, raw_record
@@ -88,7 +89,7 @@ def _dead_letter(connection: Connection, raw: Raw, cause: UUID, words: Sequence[
     connection.execute(
         insert(outbox).values(
             shard=shard(raw.key or cause.bytes),
-            kind="dead_letter",
+            kind=DEAD_LETTER,
             type=raw.type,
             number=None,
             operation_id=None,

@@ -26,6 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
+from counterfoil.core.roads import KINDS, TO_WORKERS
+
 SCHEMA = "counterfoil"
 metadata = MetaData(schema=SCHEMA)
 
@@ -145,7 +147,7 @@ state = Table(
     CheckConstraint("state <> 'running' OR (attempt_until IS NOT NULL AND outcome = 'open')", name="state_open"),
     CheckConstraint("(doubtful_since IS NULL) = (doubtful_revision IS NULL)", name="state_doubt"),
     CheckConstraint("tries_left >= 0 AND attempt >= 0 AND sequence >= 0 AND events >= 1", name="state_counts"),
-    CheckConstraint("record_road IN ('commands', 'retry')", name="state_road"),
+    CheckConstraint(_one_of("record_road", tuple(TO_WORKERS.values())), name="state_road"),
     Index("state_due", "state", "due_at", postgresql_where=text("due_at IS NOT NULL")),
 )
 
@@ -187,7 +189,7 @@ outbox = Table(
     Column("headers", JSONB),
     Column("traceparent", Text),
     Column("created_at", instant, nullable=False),
-    CheckConstraint(_one_of("kind", ("command", "retry", "state", "dead_letter")), name="outbox_kind"),
+    CheckConstraint(_one_of("kind", KINDS), name="outbox_kind"),
     CheckConstraint("shard BETWEEN 0 AND 63", name="outbox_shard"),
 )
 

@@ -15,9 +15,10 @@ from sqlalchemy import Engine, exc
 from counterfoil.core.events import LogEvent
 from counterfoil.core.operation_type import Operations
 from counterfoil.core.reasons import Reason
+from counterfoil.core.roads import DEAD_LETTER
 from counterfoil.ledger.partition_counts import accepted_partitions
 from counterfoil.streams.lifeline import Line
-from counterfoil.streams.roads import DEAD_LETTER, Roads
+from counterfoil.streams.roads import Roads
 from counterfoil.streams.topics.admin import TopicAdmin
 from counterfoil.streams.topics.plan import Look, accept, look
 from counterfoil.streams.topics.wishes import Choice, Flaw

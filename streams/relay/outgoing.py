@@ -11,9 +11,9 @@ import orjson
 
 from counterfoil.core.identity import key_text
 from counterfoil.core.reasons import Reason
+from counterfoil.core.roads import DEAD_LETTER, STATE, road_of, topic_of
 from counterfoil.ledger.relaying import Waiting
 from counterfoil.schemas.envelope import CommandHeaders, Headers, StateHeaders, dead_letter_headers, source
-from counterfoil.streams.roads import DEAD_LETTER, STATE, road_of, topic_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Engine
 
 from counterfoil.core.decisions import set_aside
 from counterfoil.core.events import LogEvent
+from counterfoil.core.roads import TO_WORKERS
 from counterfoil.core.standing import Rules
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.moves import Decided, Writer, Written, lock
 from counterfoil.ledger.relaying import Aside, Moved, refuse
 from counterfoil.streams.outcome_lines import tell_written
-from counterfoil.streams.roads import COMMAND, RETRY
 from counterfoil.telemetry import Fields, alarm, count
 
 
@@ -39,7 +39,7 @@ class Refusals:
 
     def _move(self, connection: Connection, session: int, rows: Sequence[Aside]) -> tuple[list[Moved], list[Written]]:
         moved = refuse(connection, session, rows)
-        commands = {one.number: one for one in moved if one.kind in (COMMAND, RETRY) and one.number is not None}
+        commands = {one.number: one for one in moved if one.kind in TO_WORKERS and one.number is not None}
         locked = lock(connection, commands)
         decided = []
         for number, standing in locked.standings.items():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from counterfoil.core.effect import DoneElsewhere
 from counterfoil.core.operation_type import OperationType
-from counterfoil.streams.roads import COMMAND, DEAD_LETTER, RETRY, STATE, road_of, topic_of
+from counterfoil.core.roads import DEAD_LETTER, STATE, TO_WORKERS, road_of, topic_of
 
 HEADROOM = 65_536  #: bytes that a dead letter's headers may add to its source
 POLICY, RETENTION, LARGEST, INSYNC = "cleanup.policy", "retention.ms", "max.message.bytes", "min.insync.replicas"
@@ -82,7 +82,7 @@ def wishes(choice: Choice, types: Iterable[OperationType[Any]], brokers: int) ->
     for one in types:
         if not isinstance(one.effect, DoneElsewhere):  # nothing is ever sent for it
             kept = {POLICY: "delete", RETENTION: _ms(choice.commands_kept)}
-            roads += [(road_of(COMMAND, one.name), kept), (road_of(RETRY, one.name), kept)]
+            roads += [(road_of(kind, one.name), kept) for kind in TO_WORKERS]
     return [
         Wish(topic_of(choice.ledger, road), road, choice.partitions, replication, common | settings) for road, settings in roads
     ]

@@ -15,6 +15,7 @@ from counterfoil.core.effect import DoneElsewhere, Effect, InLedger, InLedgerBat
 from counterfoil.core.errors import CounterfoilError
 from counterfoil.core.operation_type import OperationType
 from counterfoil.core.order import Unordered
+from counterfoil.core.roads import TO_WORKERS, arrival_topic
 from counterfoil.core.standing import Rules
 from counterfoil.schemas.contract import Contract, contract_of
 from counterfoil.streams.worker.progress import patience
@@ -22,8 +23,6 @@ from counterfoil.streams.worker.wanted import StillWanted
 
 #: Operations that effects one by one share a transaction with, at most; more would hold locks for long.
 ONE_BY_ONE = 100
-
-ROADS = ("commands", "retry")
 
 
 class TypesRefused(CounterfoilError):
@@ -82,8 +81,9 @@ def runnable_types(
 
 
 def topics_of(ledger: str, types: Iterable[RunnableType]) -> Mapping[str, tuple[str, str]]:
-    """The topics that carry the commands of these types, each with its type and road."""
-    return {f"{ledger}.{each.name}.{road}": (each.name, road) for each in types for road in ROADS}
+    """The topics that carry the commands of these types, each with its type and its last word."""
+    words = TO_WORKERS.values()
+    return {arrival_topic(ledger, each.name, word): (each.name, word) for each in types for word in words}
 
 
 def _places(effect: Effect[Any] | InLedger[Any] | InLedgerBatch[Any], batch: int) -> int:

@@ -1,16 +1,7 @@
-"""Roads: which topic a row goes to, and how a closed one delays only its own rows."""
+"""Roads: how a closed one delays only its own rows."""
 
 from counterfoil.core.reasons import Reason
-from counterfoil.streams.roads import FIRST_WAIT, LONGEST_WAIT, Roads, road_of, topic_of
-
-
-def test_each_kind_has_its_road_and_topic() -> None:
-    assert [topic_of("shop", road_of(kind, "send_mail")) for kind in ("command", "retry", "state", "dead_letter")] == [
-        "shop.send_mail.commands",
-        "shop.send_mail.retry",
-        "shop.state",
-        "shop.dead-letters",
-    ]
+from counterfoil.streams.roads import FIRST_WAIT, LONGEST_WAIT, Roads
 
 
 def test_nothing_goes_to_a_topic_before_it_was_seen() -> None:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import TextClause, text
 
+from counterfoil.core.roads import COMMAND
 from counterfoil.ledger.arrays import column
 
 #: The columns of one accepted operation, in the order of its row.
@@ -63,8 +64,8 @@ _SENT = """,
 sent AS (
     INSERT INTO counterfoil.outbox (shard, id, kind, type, number, operation_id, revision, key, traceparent, created_at)
     OVERRIDING SYSTEM VALUE
-    SELECT shard, outbox_id, 'command', :e_type, number, id, 1, key, CAST(:e_traceparent AS text), now FROM accepted, clock
-)"""
+    SELECT shard, outbox_id, COMMAND, :e_type, number, id, 1, key, CAST(:e_traceparent AS text), now FROM accepted, clock
+)""".replace("COMMAND", repr(COMMAND))
 
 
 def accept(*, sent: bool) -> TextClause:

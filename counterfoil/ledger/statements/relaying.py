@@ -6,6 +6,7 @@ statement into a scan of the outbox.
 
 from sqlalchemy import TextClause, text
 
+from counterfoil.core.roads import TO_WORKERS
 from counterfoil.ledger.arrays import column
 
 #: Relays whose session is alive.
@@ -61,13 +62,13 @@ SELECT shard, id, kind, type, number, operation_id, revision, generation, key, v
         FROM unnest(:r_shard, :r_floor) AS a(shard, floor), LATERAL (
             SELECT o.shard, o.id, o.kind, o.type, o.number, CAST(o.operation_id AS text) AS operation_id, o.revision,
                 o.generation, o.key, CAST(o.headers AS text) AS headers, o.traceparent,
-                CASE WHEN o.kind IN ('command', 'retry')
+                CASE WHEN o.kind IN (TO_WORKERS)
                     THEN (SELECT p.value FROM counterfoil.payload p WHERE p.number = o.number AND p.revision = o.revision)
                     ELSE o.value END AS value
             FROM counterfoil.outbox o
             WHERE o.shard = a.shard AND o.id > a.floor AND o.id <> ALL(:r_busy)
                 AND (cardinality(:r_blocked) = 0
-                    OR CASE WHEN o.kind IN ('state', 'dead_letter') THEN o.kind ELSE o.kind || '.' || o.type END
+                    OR CASE WHEN o.kind IN (TO_WORKERS) THEN o.kind || '.' || o.type ELSE o.kind END
                         <> ALL(:r_blocked))
             ORDER BY o.id LIMIT :r_share
         ) f
@@ -75,7 +76,7 @@ SELECT shard, id, kind, type, number, operation_id, revision, generation, key, v
     ) t
 ) w
 WHERE bytes - size < :r_budget
-"""
+""".replace("TO_WORKERS", ", ".join(map(repr, TO_WORKERS)))
 ).bindparams(column("r_shard", "int2"), column("r_floor", "int8"), column("r_busy", "int8"), column("r_blocked", "text"))
 
 NOTED = {"p_shard": "int2", "p_id": "int8", "p_epoch": "int4", "p_partition": "int4", "p_offset": "int8"}

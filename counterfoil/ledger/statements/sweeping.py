@@ -37,7 +37,7 @@ SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.a
     k.sent_at, k.sent_id, k.record_offset IS NOT NULL AS noted,
     EXISTS (
         SELECT 1 FROM counterfoil.acknowledged a
-        WHERE a.topic = :d_ledger || '.' || k.type || :d_road AND a.partition = k.partition AND a.up_to > k.record_offset
+        WHERE a.topic = :d_before || k.type || :d_after AND a.partition = k.partition AND a.up_to > k.record_offset
     ) AS passed
 FROM known k
 """
