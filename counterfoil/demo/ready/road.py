@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import Engine
 
 from counterfoil import OperationId, enqueue, status
+from counterfoil.core.roads import DEAD_LETTER, topic_of
 from counterfoil.core.states import FINAL, State
 from counterfoil.demo.processes import Process, environment, run
 from counterfoil.demo.ready.checks import OnTopics
@@ -29,7 +30,6 @@ from counterfoil.parts import kafka
 from counterfoil.schemas.envelope import parse_command, parse_dead_letter
 from counterfoil.sinks.fake import Behaviour, FakeSink, Plan, Rule
 from counterfoil.sinks.journal import Entry
-from counterfoil.streams.roads import DEAD_LETTER, topic_of
 from counterfoil.streams.worker.consumer import group_of
 
 WITHIN = 90.0  #: seconds for any one thing to come about
