@@ -91,7 +91,7 @@ def save(
 
 
 def _detail(move: Move, answered: Answered) -> dict[str, Any] | None:
-    """What the event says beside the move: the answer where a rule decided, where the effect raised, a retry's wait in seconds."""
+    """What the event says beside the move: the answer where a rule decided, where the effect raised, a retry's wait in s."""
     detail: dict[str, Any] = ({"cause": move.cause} if move.cause else {}) | _raised(answered)
     if move.kind is EventKind.RETRY_SCHEDULED and move.wait is not None:
         detail["wait"] = int(move.wait.total_seconds() * 1000) / 1000

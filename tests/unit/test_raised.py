@@ -118,7 +118,7 @@ class Hidden(type):
         return super().__getattribute__(name)
 
 
-class Unlooked(Exception, metaclass=Hidden):
+class Unlooked(BaseException, metaclass=Hidden):  # no Exception: the walk through its subclasses would meet it
     @property
     def __traceback__(self) -> Any:  # type: ignore[override]
         raise KeyboardInterrupt

@@ -18,12 +18,12 @@ from confluent_kafka import Consumer, TopicPartition
 from sqlalchemy import Engine
 
 from counterfoil import OperationId, enqueue, status
-from counterfoil.core.roads import DEAD_LETTER, topic_of
+from counterfoil.core.roads import DEAD_LETTER, TO_WORKERS, road_of, topic_of
 from counterfoil.core.states import FINAL, State
 from counterfoil.demo.processes import Process, environment, run
 from counterfoil.demo.ready.checks import OnTopics
 from counterfoil.demo.ready.declared import BUSY, CRM_URL, INVALID, OPERATIONS, Customer, sync_customer
-from counterfoil.demo.stage import drop_topics, own_database, own_folder, topics_of
+from counterfoil.demo.stage import drop_topics, own_database, own_folder
 from counterfoil.ledger.engine import ledger_engine
 from counterfoil.ledger.migrate import initialise
 from counterfoil.parts import kafka
@@ -110,7 +110,7 @@ class Road:
 
     def all_passed(self) -> bool:
         """Whether the group has committed past every record."""
-        topics = [name for name in topics_of(self.ledger, OPERATIONS) if name.endswith((".commands", ".retry"))]
+        topics = [topic_of(self.ledger, road_of(kind, one.name)) for one in OPERATIONS for kind in TO_WORKERS]
         with _reader(self.brokers, group_of(self.ledger)) as reader:
             places = [TopicPartition(topic, 0) for topic in topics]
             ends = {place.topic: reader.get_watermark_offsets(place, timeout=10)[1] for place in places}
@@ -121,7 +121,7 @@ class Road:
         places: dict[str, list[tuple[str, int, int]]] = {str(operation): [], str(marker): []}
         letters = 0
         letter_topic = topic_of(self.ledger, DEAD_LETTER)
-        topics = [name for name in topics_of(self.ledger, OPERATIONS) if name.endswith((".commands", ".retry"))]
+        topics = [topic_of(self.ledger, road_of(kind, one.name)) for one in OPERATIONS for kind in TO_WORKERS]
         for record in self._records([*topics, letter_topic]):
             if record.topic() == letter_topic:
                 letters += _is_letter_of(record.headers() or (), operation)
