@@ -21,7 +21,7 @@ from counterfoil.schemas.frame import frame, framed_id
 from counterfoil.schemas.lock import Locked, RegistryLock, find_lock, read_lock
 from counterfoil.schemas.reader import compile_reader
 from counterfoil.schemas.scalars import Fault
-from counterfoil.schemas.writer import MOST_ITEMS, compile_writer
+from counterfoil.schemas.writer import MOST_COST, compile_writer
 
 R = TypeVar("R", bound=Record)
 
@@ -77,7 +77,7 @@ class Contract(Generic[R]):
             found = framed_id(value)
             raise Undecodable(Reason.SCHEMA_NOT_READ if self._lock.knows(found) else Reason.UNKNOWN_SCHEMA_ID)
         try:
-            payload, end = self._read(value, 5, [MOST_ITEMS])
+            payload, end = self._read(value, 5, [MOST_COST])
         except Fault as fault:
             reason, path = fault.reason, fault.path
         else:
@@ -89,7 +89,7 @@ class Contract(Generic[R]):
     def _walked(self, payload: R) -> tuple[Any, bytes]:
         out: list[bytes] = []
         try:
-            return self._walk(payload, out.append, [MOST_ITEMS, self.max_bytes]), b"".join(out)
+            return self._walk(payload, out.append, [MOST_COST, self.max_bytes]), b"".join(out)
         except Fault as fault:
             reason, path = fault.reason, fault.path
         raise Refused(reason, path=path or None, subject=self.subject)

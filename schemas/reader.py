@@ -1,8 +1,8 @@
 """Compiles a shape into a bounded reader of Avro bytes that builds the payload dataclass in the same pass.
 
-Made for bytes that anybody may have written: every length is held against the bytes that are left before anything is made,
-items of arrays and maps are counted over the whole value, depth is the contract's own. It answers or raises Fault, IndexError
-(the bytes end too early) or UnicodeDecodeError; `contract` turns all three into Undecodable.
+Made for bytes that anybody may have written: every length is held against the bytes that are left before anything is made, the
+items of arrays and maps are counted by their cost over the whole value, depth is the contract's own. It answers or raises Fault,
+IndexError (the bytes end too early) or UnicodeDecodeError; `contract` turns all three into Undecodable.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from typing import Any
 
 from counterfoil.core.reasons import Reason
 from counterfoil.schemas.scalars import Fault
-from counterfoil.schemas.shape import Shape
+from counterfoil.schemas.shape import BLOCK_COST, Shape, item_cost
 from counterfoil.schemas.wire import Read, compile_scalar_reader, long, text
 
 
 def compile_reader(shape: Shape) -> Read:
-    """A function of (bytes, place, [items left]) that returns the value and the place after it."""
+    """A function of (bytes, place, [cost left]) that returns the value and the place after it."""
     match shape.kind:
         case "record":
             return _record(shape)
@@ -84,15 +84,15 @@ def _union(shape: Shape) -> Read:
     return read
 
 
-def _block(raw: bytes, at: int, left: list[int]) -> tuple[int, int]:
-    """How many items the next block has: never more than bytes are left, nor than items may still come."""
+def _block(raw: bytes, at: int, left: list[int], each: int) -> tuple[int, int]:
+    """How many items the next block has: never more than bytes are left, nor than may still come where one costs `each`."""
     count, at = long(raw, at)
     if count < 0:
         count = -count
         size, at = long(raw, at)
         if not 0 <= size <= len(raw) - at:
             raise Fault(Reason.UNDECODABLE_VALUE)
-    left[0] -= count
+    left[0] -= count * each
     if count > len(raw) - at or left[0] < 0:
         raise Fault(Reason.UNDECODABLE_VALUE)
     return count, at
@@ -100,15 +100,17 @@ def _block(raw: bytes, at: int, left: list[int]) -> tuple[int, int]:
 
 def _array(shape: Shape) -> Read:
     item = compile_reader(shape.items[0])
-    container = shape.python or list
+    container, each = shape.python or list, item_cost(shape)
 
     def read(raw: bytes, at: int, left: list[int]) -> tuple[Any, int]:
         values: list[Any] = []
         try:
             while True:
-                count, at = _block(raw, at, left)
+                count, at = _block(raw, at, left, each)
                 if not count:
                     return container(values), at
+                if values:
+                    left[0] -= BLOCK_COST
                 for _ in range(count):
                     value, at = item(raw, at, left)
                     values.append(value)
@@ -119,15 +121,17 @@ def _array(shape: Shape) -> Read:
 
 
 def _map(shape: Shape) -> Read:
-    item = compile_reader(shape.items[0])
+    item, each = compile_reader(shape.items[0]), item_cost(shape)
 
     def read(raw: bytes, at: int, left: list[int]) -> tuple[Any, int]:
         values: dict[str, Any] = {}
         try:
             while True:
-                count, at = _block(raw, at, left)
+                count, at = _block(raw, at, left, each)
                 if not count:
                     return values, at
+                if values:
+                    left[0] -= BLOCK_COST
                 for _ in range(count):
                     name, at = text(raw, at, left)
                     if name in values:

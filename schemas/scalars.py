@@ -17,7 +17,7 @@ from counterfoil.core.reasons import Reason
 from counterfoil.schemas.shape import Shape
 
 Put = Callable[[bytes], object]
-Left = list[int]  #: what may still come: items of arrays and maps, and bytes of texts and bytes fields
+Left = list[int]  #: what may still come: the cost of items of arrays and maps, and bytes of texts and bytes fields
 Write = Callable[[Any, Put, Left], Any]
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -15,13 +15,13 @@ from counterfoil.core.reasons import Reason
 from counterfoil.schemas import scalars
 from counterfoil.schemas.fit import constant
 from counterfoil.schemas.scalars import Fault, Left, Put, Write
-from counterfoil.schemas.shape import Shape
+from counterfoil.schemas.shape import Shape, item_cost
 
-MOST_ITEMS = 100_000  #: of all arrays and maps in one value together
+MOST_COST = 100_000  #: of all items of arrays and maps in one value together, by `shape.cost`
 
 
 def compile_writer(shape: Shape) -> Write:
-    """A function of (payload, append, [items left, bytes left]) that appends canonical bytes and returns the wire value."""
+    """A function of (payload, append, [cost left, bytes left]) that appends canonical bytes and returns the wire value."""
     match shape.kind:
         case "record":
             return _record(shape)
@@ -96,12 +96,12 @@ def _refuse(value: Any, put: Put, left: Left) -> Any:
 
 
 def _array(shape: Shape) -> Write:
-    item = compile_writer(shape.items[0])
+    item, cost = compile_writer(shape.items[0]), item_cost(shape)
 
     def write(value: Any, put: Put, left: Left) -> Any:
         if not isinstance(value, list | tuple):
             raise Fault(Reason.WRONG_TYPE)
-        _count(value, left)
+        _count(value, left, cost)
         put(canonical.array_head(len(value)))
         wire: list[Any] = []
         try:
@@ -115,12 +115,12 @@ def _array(shape: Shape) -> Write:
 
 
 def _map(shape: Shape) -> Write:
-    item = compile_writer(shape.items[0])
+    item, cost = compile_writer(shape.items[0]), item_cost(shape)
 
     def write(value: Any, put: Put, left: Left) -> Any:
         if not isinstance(value, dict):
             raise Fault(Reason.WRONG_TYPE)
-        _count(value, left)
+        _count(value, left, cost)
         wire: dict[str, Any] = {}
         entries: list[tuple[bytes, list[bytes]]] = []
         spellings = set()
@@ -144,7 +144,7 @@ def _map(shape: Shape) -> Write:
     return write
 
 
-def _count(value: Any, left: Left) -> None:
-    left[0] -= len(value)
+def _count(value: Any, left: Left, cost: int) -> None:
+    left[0] -= len(value) * cost
     if left[0] < 0:
         raise Fault(Reason.PAYLOAD_TOO_LARGE)

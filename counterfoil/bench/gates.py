@@ -45,7 +45,7 @@ class Gate(Protocol):
 
 
 #: Name on the command line, and the module that has `gauge()`.
-GATES: Mapping[str, str] = {"retries": "counterfoil.bench.retries"}
+GATES: Mapping[str, str] = {"retries": "counterfoil.bench.retries", "poison": "counterfoil.bench.poison"}
 
 
 def gate(name: str, *, as_json: bool) -> int:

@@ -19,7 +19,7 @@ def demo(operations: Operations = 2000, database: Database = None, brokers: Brok
 
 
 def bench(
-    gate: Annotated[str | None, typer.Argument(help="A bench with a bar, in place of all parts: retries.")] = None,
+    gate: Annotated[str | None, typer.Argument(help="A bench with a bar, in place of all parts: retries, poison.")] = None,
     json: AsJson = False,
     only: Annotated[str, typer.Option(help="Some parts, with commas between them: enqueue,relay,worker,latency …")] = "",
     operations: Annotated[int, typer.Option(min=1_000, max=1_000_000, help="The size of each backlog.")] = 40_000,

@@ -336,3 +336,30 @@ def test_a_list_is_taken_for_a_tuple_and_read_back_as_declared() -> None:
     ints = {"type": "array", "items": "int"}
     codec = contract(Lists, record(a=ints, b=ints, c=ints))
     assert codec.decode(codec.encode(Lists([1], [2], (3,)))) == Lists([1], (2,), (3,))
+
+
+@dataclass(frozen=True)
+class Instants:
+    at: tuple[datetime, ...]
+    named: dict[str, int | None]
+
+
+INSTANTS = contract(
+    Instants, record("Instants", at={"type": "array", "items": MICROS}, named={"type": "map", "values": ["null", "long"]})
+)
+
+
+@pytest.mark.parametrize(("at", "named"), [(12_500, 0), (0, 14_285), (6_250, 7_142)])
+def test_what_the_writer_counts_as_the_largest_is_what_the_reader_still_reads(at: int, named: int) -> None:
+    """D26, L1: items are counted by what they cost, on both sides alike; nothing is enqueued that no worker would read."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def payload(at: int, named: int) -> Instants:
+        return Instants((moment,) * at, {str(number): number for number in range(named)})
+
+    largest = payload(at, named)
+    assert INSTANTS.decode(INSTANTS.encode(largest)) == largest
+    for more in (payload(at + 1, named), payload(at, named + 1)):
+        with pytest.raises(Refused) as refused:
+            INSTANTS.encode(more)
+        assert refused.value.reason is Reason.PAYLOAD_TOO_LARGE
