@@ -42,6 +42,7 @@ class Ending:
     code: int = 0
     asked: bool = False
     begun: bool = False  #: whoever asked, the end has begun and must not take for ever
+    over: bool = False  #: all is settled and committed, the threads are gone: what wants one now came too late, and is no fault
 
     def ask(self, code: int) -> None:
         """End with this code; the first one counts. SIGTERM to ourselves is the one way by which Faust ends a process."""
@@ -51,6 +52,8 @@ class Ending:
 
     def because(self, error: BaseException) -> None:
         """End because of an error that nobody could handle."""
+        if self.over:
+            return
         away = isinstance(error, DatabaseGone) or is_away(error)
         if not isinstance(error, DatabaseGone):
             alarm(LogEvent.UNEXPECTED, error_class=type(error).__name__, place=last_place(error.__traceback__))
@@ -157,6 +160,7 @@ class Life(mode.Service):
         if not parts.calls.line.lost_for:
             await self.note()
             await in_thread(self._aside, parts.lease.close)
+        parts.ending.over = True
         self._aside.shutdown(wait=False, cancel_futures=True)
         for pool in parts.ledger_pools:
             pool.shutdown(wait=False, cancel_futures=True)
