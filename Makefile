@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 TESTS ?= tests
 ARGS ?=
 
-.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready bench fmt generate build clean distclean
+.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready crash bench fmt generate build clean distclean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ demo: $(STAMP) ## 2,000 operations, a sink that misbehaves, a killed worker: los
 
 ready: setup ## three known operations on a real Kafka and PostgreSQL: a kill before the commit, temporary errors, an invalid payload
 	@$(BIN)/python -m counterfoil.demo.ready $(ARGS)
+
+crash: setup ## every failpoint with every fault, on real servers, and each guard removed once: lost 0, doubled 0 (ARGS='PLACE=FAULT' for some)
+	@$(BIN)/python -m tests.crash $(ARGS)
 
 bench: setup ## the figures of this machine, as one JSON object
 	$(BIN)/counterfoil bench --json $(ARGS)

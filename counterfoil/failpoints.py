@@ -35,6 +35,7 @@ PLACES: Mapping[str, str] = {
     "worker.before_admit": "records are decoded; the ledger was not asked",
     "worker.before_admit_commit": "attempts are counted, not committed: no effect may be called yet",
     "worker.after_admit": "attempts are counted and committed; no effect is called",
+    "worker.before_keep": "a record that cannot be handled is found; nothing of it is saved",
     "worker.before_keep_commit": "a record that cannot be handled is kept raw with its dead letter, not committed",
     "worker.after_keep": "it is kept raw and committed; its offset may be passed",
     "worker.before_effect": "the last check before the first byte is done",

@@ -82,7 +82,7 @@ class Server:
                 operation=request.headers.get("Counterfoil-Operation"),
                 version=read.get("version"),
             )
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+        except (orjson.JSONDecodeError, KeyError, TypeError, ConnectionResetError):  # or it did not come whole
             return _answer(400, {"code": "not_a_write"})
         counted = command.key or command.entity
         self._calls[counted] += 1

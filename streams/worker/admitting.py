@@ -99,7 +99,8 @@ class Admitting:
         failpoint("worker.before_admit")
         while readable:
             readable = self._round(readable, jobs, decoded)
-        failpoint("worker.after_admit")
+        if jobs:
+            failpoint("worker.after_admit")
         return jobs
 
     def _round(self, readable: Sequence[Readable], jobs: list[Job], decoded: Decoded) -> list[Readable]:
@@ -196,6 +197,7 @@ class Admitting:
             self._desk.decoding.finish(connection, decoded)
             return self._sort_unreadable(connection, unreadable)
 
+        failpoint("worker.before_keep")
         held, given_up, aside = self._desk.calls.run(unit)
         decoded.marks.clear()
         self._tell_kept(held, given_up)

@@ -6,13 +6,15 @@ Call them when nothing runs any more. Each function names what it asserts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 from uuid import UUID
 
 from confluent_kafka import Message
 from sqlalchemy import Engine, text
 
 from counterfoil.core.chain import head_after
+from counterfoil.core.errors import Undecodable
 from counterfoil.schemas.envelope import parse_command, parse_state_id
 from counterfoil.schemas.lock import RegistryLock
 from counterfoil.schemas.state_record import StateContract
@@ -76,8 +78,25 @@ def published_is_in_the_topics(engine: Engine, records: Collection[Message], top
         if record is None and note.kind == "state":
             continue  # compacted away
         assert record is not None, note
-        named = parse_state_id(record.headers()) if note.kind == "state" else parse_command(record.headers()).operation_id
+        named = _NAMED.get(note.kind, _of_command)(record.headers())
         assert named == note.operation_id
+
+
+def _of_command(headers: Any) -> UUID:
+    return parse_command(headers).operation_id
+
+
+_NAMED: Mapping[str, Callable[[Any], UUID | None]] = {
+    "state": parse_state_id,
+    "dead_letter": lambda headers: UUID(dict(headers)["cf_operation"].decode()),
+}
+
+
+def _named(record: Message) -> UUID | None:
+    try:
+        return parse_command(record.headers()).operation_id
+    except Undecodable:
+        return None
 
 
 def below_the_committed_offset_all_is_known(
@@ -94,7 +113,7 @@ def below_the_committed_offset_all_is_known(
     for record in records:
         topic, partition, offset = record.topic() or "", record.partition() or 0, record.offset() or 0
         if offset < committed.get((topic, partition), 0) and (topic, partition, offset) not in kept:
-            assert parse_command(record.headers()).operation_id in known
+            assert _named(record) in known, f"S6: {topic}/{partition}/{offset} was passed, and is no known operation and not kept"
 
 
 def the_state_topic_ends_with_the_ledger(engine: Engine, records: Collection[Message], state_schema: int = 1) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,11 +93,12 @@ class CommandLine:
     planted: Planted
     settings: dict[str, str] = field(default_factory=dict)  #: by field name, as in COUNTERFOIL_<NAME>
     started: list[Started] = field(default_factory=list)
+    program: Sequence[str] = (str(PROGRAM),)  #: what stands before the arguments
 
     def run(self, *arguments: str, within: float = 60, code: int | None = 0, **settings: str) -> Ended:
         """Run a command to its end; fails if it exits with another code than `code` (None: any)."""
         done = subprocess.run(
-            [str(PROGRAM), *arguments],
+            [*self.program, *arguments],
             capture_output=True,
             check=False,
             cwd=self.folder,
@@ -114,14 +115,14 @@ class CommandLine:
         self, *arguments: str, failpoints: str = "", environment: Mapping[str, str] | None = None, **settings: str
     ) -> Started:
         """Start a command; `failpoints` is what COUNTERFOIL_FAILPOINTS says."""
-        label = f"{len(self.started)}-{arguments[0]}"
+        label = f"{len(self.started)}-{next(each for each in arguments if not each.startswith('-'))}"
         hits = self.folder / f"{label}-failpoints"
         hits.mkdir()
         log = self.folder / f"{label}.log"
         armed = {"COUNTERFOIL_FAILPOINTS": failpoints, "COUNTERFOIL_FAILPOINTS_DIR": str(hits)} if failpoints else {}
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [str(PROGRAM), *arguments],
+                [*self.program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -83,6 +83,15 @@ class Topics:
         finally:
             client.close()
 
+    def ends(self, topic: str) -> dict[int, int]:
+        """The next offset of each partition."""
+        client = Consumer({"bootstrap.servers": self.bootstrap, "group.id": f"{self.ledger}-reader"})
+        try:
+            known = client.list_topics(topic, timeout=10).topics[topic].partitions
+            return {number: client.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1] for number in known}
+        finally:
+            client.close()
+
     def search(self, planted: Planted) -> None:
         """Search every header of every record for planted secrets."""
         existing = self.existing()
