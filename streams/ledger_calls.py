@@ -13,32 +13,15 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, exc
 
 from counterfoil.core.backoff import delay
+from counterfoil.ledger.away import is_away
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.streams.lifeline import Line
 
 T = TypeVar("T")
 
-#: Classes of SQLSTATE that mean "not now", whatever the statement: connection, resources, operator intervention.
-AWAY = ("08", "53", "57P")
-READ_ONLY = "25006"  # a standby answers: the primary is elsewhere
-
 
 class DatabaseGone(Exception):
     """The database was away for longer than the process may go on without it, or the process stops meanwhile."""
-
-
-def is_away(error: BaseException) -> bool:
-    """Whether an error of a call says that the database is away, and nothing about the call itself."""
-    if isinstance(error, exc.TimeoutError):
-        return True  # no connection of the pool came free
-    if not isinstance(error, exc.DBAPIError):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    if error.connection_invalidated or state == READ_ONLY:
-        return True
-    if state is None:
-        return isinstance(error, exc.OperationalError)
-    return str(state).startswith(AWAY)
 
 
 class LedgerCalls:

@@ -7,10 +7,11 @@ parameters and payloads.
 import sys
 from dataclasses import dataclass
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from counterfoil.cli.exits import Exit
 from counterfoil.core.errors import CounterfoilError, Refused
+from counterfoil.ledger.away import is_away, sqlstate
 from counterfoil.settings import SettingsError
 from counterfoil.telemetry import last_place
 
@@ -59,7 +60,8 @@ SQLSTATES: dict[str, tuple[str, str, str, Exit]] = {
     ),
     "53300": ("database_full", "The database takes no more connections.", "Wait, or lower `database_pool`.", Exit.UNREACHABLE),
 }
-UNREACHABLE_CLASSES = ("08", "28", "3D", "53", "57")
+#: Beside a database that is away: one that does not let this login in, or is not there.
+SHUT_OUT = ("28", "3D")
 
 
 def sorted_out(error: BaseException) -> Trouble:
@@ -74,10 +76,8 @@ def sorted_out(error: BaseException) -> Trouble:
             return Trouble(error.reason.value, what, error.reason.advice, Exit.REFUSED, error.subject)
         case CounterfoilError():
             return Trouble("refused", str(error), "Correct what it names.", Exit.REFUSED)
-        case DBAPIError():
-            return _database(error)
         case SQLAlchemyError():
-            return _fault(error)
+            return _database(error)
     return _kafka(error) or _fault(error)
 
 
@@ -91,13 +91,15 @@ def database_unreachable() -> Trouble:
     )
 
 
-def _database(error: DBAPIError) -> Trouble:
-    state: str | None = getattr(error.orig, "sqlstate", None)
+def _database(error: SQLAlchemyError) -> Trouble:
+    state = sqlstate(error)
     if state in SQLSTATES:
         code, what, advice, exit_code = SQLSTATES[state]
         return Trouble(code, what, advice, exit_code)
-    if state is None or state.startswith(UNREACHABLE_CLASSES):
+    if is_away(error) or (state or "").startswith(SHUT_OUT):
         return database_unreachable()
+    if state is None:
+        return _fault(error)
     return Trouble(
         "database",
         f"The database refused a statement (SQLSTATE {state}).",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event, exc, make_url
 
 from counterfoil.ledger.arrays import prepare_driver
+from counterfoil.ledger.away import sqlstate
 
 T = TypeVar("T")
 
@@ -46,6 +47,6 @@ def in_transaction(engine: Engine, unit: Callable[[Connection], T]) -> T:
             with engine.begin() as connection:
                 return unit(connection)
         except exc.DBAPIError as error:
-            if left == 0 or getattr(error.orig, "sqlstate", None) not in AGAIN:
+            if left == 0 or sqlstate(error) not in AGAIN:
                 raise
     raise AssertionError("unreachable: the last round returns or raises")

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Engine, exc
 
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger import relaying
+from counterfoil.ledger.away import is_away, sqlstate
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.partitions import make_ahead
-from counterfoil.streams.ledger_calls import is_away
 from counterfoil.streams.lifeline import Line
 
 GATHER = 0.02  #: seconds in which more reports may join a small batch
@@ -113,7 +113,7 @@ class Noter:
         if is_away(error):
             self._line.bad(type(error).__name__)
             return True
-        if isinstance(error, exc.DBAPIError) and getattr(error.orig, "sqlstate", None) == NO_PARTITION:
+        if sqlstate(error) == NO_PARTITION:
             in_transaction(self._engine, lambda connection: make_ahead(connection, timedelta(days=1)))
             return True
         return False

@@ -20,13 +20,13 @@ from sqlalchemy import Connection, Engine, exc
 from counterfoil.core.events import LogEvent
 from counterfoil.core.operation_type import Operations
 from counterfoil.ledger.acknowledgements import drop_acknowledged
+from counterfoil.ledger.away import is_away
 from counterfoil.ledger.engine import in_transaction, ledger_engine
 from counterfoil.ledger.names import Ledger, ledger_of
 from counterfoil.ledger.partitions import drop_published, make_ahead
 from counterfoil.ledger.relaying import Terms, oldest_waiting
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings
-from counterfoil.streams.ledger_calls import is_away
 from counterfoil.streams.lifeline import FAULT, UNREACHABLE, Line, Watchdog
 from counterfoil.streams.relay.floors import Floors, Pace
 from counterfoil.streams.relay.gate import Gate

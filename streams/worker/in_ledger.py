@@ -21,10 +21,10 @@ from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Item, Receipt
 from counterfoil.failpoints import FailpointHit, failpoint
+from counterfoil.ledger.away import is_away, sqlstate
 from counterfoil.ledger.engine import AGAIN
 from counterfoil.ledger.settlement import Locked, Result, holds, lock, save
 from counterfoil.streams.clock import boottime
-from counterfoil.streams.ledger_calls import is_away
 from counterfoil.streams.outcome_lines import Became, tell
 from counterfoil.streams.worker.admitting import Admitting, Desk, Job
 from counterfoil.streams.worker.answers import checked, committed, raised
@@ -195,7 +195,7 @@ def _of_effect(lent: Lent, error: EffectFailed | exc.SQLAlchemyError, breaks: li
         lent.throw_away()  # or the rollback would fail in place of what is raised here
         breaks.append(cause)
         return _away() if len(breaks) < BREAKS else failed
-    if isinstance(cause, exc.DBAPIError) and getattr(cause.orig, "sqlstate", None) in AGAIN:
+    if isinstance(cause, exc.DBAPIError) and sqlstate(cause) in AGAIN:
         return cause  # the whole unit is run again
     return failed
 

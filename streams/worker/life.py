@@ -18,7 +18,8 @@ from typing import Any
 import mode
 
 from counterfoil.core.events import LogEvent
-from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls, is_away
+from counterfoil.ledger.away import is_away
+from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
 from counterfoil.streams.lifeline import FAULT, UNREACHABLE
 from counterfoil.streams.worker.acknowledging import Acknowledgements
 from counterfoil.streams.worker.in_hand import InHand

@@ -20,8 +20,9 @@ from counterfoil.core.decisions import Answered
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.failpoints import FailpointHit, failpoint
+from counterfoil.ledger.away import is_away
 from counterfoil.ledger.settlement import Result, Saved, already, lock, save
-from counterfoil.streams.ledger_calls import DatabaseGone, is_away
+from counterfoil.streams.ledger_calls import DatabaseGone
 from counterfoil.streams.outcome_lines import Became, tell
 from counterfoil.streams.worker.admitting import Desk, Job
 from counterfoil.streams.worker.runnable import RunnableType
