@@ -4,7 +4,7 @@ A quarantined one (it can never be read) gets its dead letter in the same transa
 worker that can do it, or for a person. Keeping the same record twice keeps it once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from struct import pack, unpack_from
 from typing import NamedTuple
@@ -12,16 +12,17 @@ from uuid import UUID, uuid5
 
 import orjson
 from sqlalchemy import Connection
-from sqlalchemy.dialects.postgresql import insert
 
 from counterfoil.core.reasons import Reason
-from counterfoil.core.roads import DEAD_LETTER
 from counterfoil.core.shards import shard
+from counterfoil.ledger.arrays import columns
 from counterfoil.ledger.names import Ledger
-from counterfoil.ledger.tables import ledger_time, outbox, raw_record
+from counterfoil.ledger.statements.keeping import KEEP, KEPT
 
 #: Names the causes of records that have no operation.
 CAUSES = UUID("6c0c5f0a-3d54-8c55-9d3e-0d8ac3f0c6a1")
+#: Of one statement's values: records may be as large as a topic takes.
+MOST_BYTES = 16 * 1024 * 1024
 
 
 class Raw(NamedTuple):
@@ -49,56 +50,49 @@ def keep(
     words: Callable[[Raw, UUID], Sequence[tuple[str, str]]],
 ) -> int:
     """Keeps them; answers how many were new. `due_in`: the hold's deadline, or the review promised for a quarantined one."""
+    asked = {"k_status": "held" if held else "quarantined", "k_due": due_in}
     new = 0
-    for raw in raws:
-        cause = cause_of(ledger, raw)
-        statement = (
-            insert(raw_record)
-            .values(
-                id=cause,
-                status="held" if held else "quarantined",
-                reason=str(raw.reason),
-                type=raw.type,
-                number=raw.number,
-                topic=raw.topic,
-                partition=raw.partition,
-                record_offset=raw.offset,
-                record_time=_instant(raw.timestamp_ms),
-                key=raw.key,
-                value=raw.value,
-                headers=packed(raw.headers),
-                due_at=ledger_time + due_in,
-                at=ledger_time,
-            )
-            .on_conflict_do_nothing()
-            .returning(raw_record.c.id)  # rowcount says -1 here, whether or not there was a conflict
-        )
-        if connection.execute(statement).one_or_none() is not None:
-            new += 1
-            if not held:
-                _dead_letter(connection, raw, cause, words(raw, cause))
+    for rows in _portions({cause_of(ledger, raw): raw for raw in raws}):
+        kept = [_row(cause, raw, None if held else words(raw, cause)) for cause, raw in rows]
+        new += connection.execute(KEEP, {**columns(KEPT, kept), **asked}).scalar_one()
     return new
+
+
+def _portions(raws: Mapping[UUID, Raw]) -> Iterator[list[tuple[UUID, Raw]]]:
+    """Parts of at most MOST_BYTES, or of one record: nearly always a single one."""
+    portion: list[tuple[UUID, Raw]] = []
+    size = 0
+    for cause, raw in raws.items():
+        if portion and size + len(raw.value or b"") > MOST_BYTES:
+            yield portion
+            portion, size = [], 0
+        portion.append((cause, raw))
+        size += len(raw.value or b"")
+    if portion:
+        yield portion
+
+
+def _row(cause: UUID, raw: Raw, words: Sequence[tuple[str, str]] | None) -> tuple[object, ...]:
+    return (
+        cause,
+        str(raw.reason),
+        raw.type,
+        raw.number,
+        raw.topic,
+        raw.partition,
+        raw.offset,
+        _instant(raw.timestamp_ms),
+        raw.key,
+        raw.value,
+        packed(raw.headers),
+        shard(raw.key or cause.bytes),
+        None if words is None else orjson.dumps(words).decode(),
+    )
 
 
 def cause_of(ledger: Ledger, raw: Raw) -> UUID:
     """The id of a record's cause: from its coordinates and time, so that the same record has one cause however often it comes."""
     return uuid5(CAUSES, f"{ledger.name}/{raw.topic}/{raw.partition}/{raw.offset}/{raw.timestamp_ms}")
-
-
-def _dead_letter(connection: Connection, raw: Raw, cause: UUID, words: Sequence[tuple[str, str]]) -> None:
-    connection.execute(
-        insert(outbox).values(
-            shard=shard(raw.key or cause.bytes),
-            kind=DEAD_LETTER,
-            type=raw.type,
-            number=None,
-            operation_id=None,
-            key=raw.key,
-            value=raw.value,
-            headers=orjson.loads(orjson.dumps(words)),
-            created_at=ledger_time,
-        )
-    )
 
 
 def _instant(milliseconds: int | None) -> datetime | None:
