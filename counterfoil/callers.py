@@ -26,7 +26,8 @@ from counterfoil.core.transitions import Actor
 from counterfoil.enqueue import Caller, connection_of
 from counterfoil.ledger import acts, standing
 from counterfoil.ledger.arrays import prepare
-from counterfoil.ledger.moves import Decided, Noted, lock
+from counterfoil.ledger.decided import Decided
+from counterfoil.ledger.moves import Noted, lock
 from counterfoil.ledger.names import ledger_of
 from counterfoil.ledger.server import login
 from counterfoil.ledger.settlement import evidence

@@ -10,7 +10,8 @@ from uuid import UUID
 from counterfoil.core.canonical import of_text
 from counterfoil.core.identity import keyed_digest
 from counterfoil.core.roads import COMMAND, TO_WORKERS, arrival_topic
-from counterfoil.ledger.moves import Letter, StateLine, Writer
+from counterfoil.ledger.dead_letters import Letter
+from counterfoil.ledger.moves import StateLine, Writer
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.raw_records import Raw
 from counterfoil.schemas.envelope import DeadLetter, dead_letter_texts

@@ -19,7 +19,8 @@ from counterfoil.core.events import EventKind
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
 from counterfoil.ledger.arrays import columns
-from counterfoil.ledger.moves import Decided, Noted, Writer, Written, lock
+from counterfoil.ledger.decided import Decided
+from counterfoil.ledger.moves import Noted, Writer, Written, lock
 from counterfoil.ledger.statements.admitting import ADMIT, CANDIDATE
 
 __all__ = ["Admission", "Admitted", "Candidate", "LeaseOver", "Why", "admit"]

@@ -21,7 +21,8 @@ from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
 from counterfoil.core.states import State
 from counterfoil.ledger.arrays import Array, columns
-from counterfoil.ledger.moves import Decided, Writer, Written, lock
+from counterfoil.ledger.decided import Decided
+from counterfoil.ledger.moves import Writer, Written, lock
 from counterfoil.ledger.statements.sweeping import LEASES, LOOK_LATER, SEND, SEND_AGAIN, SEND_DUE, UNPROBED, UNPUBLISHED
 
 #: A record that nobody passed for so long is sent once more, whatever its topic says: the topic may have been made again. A copy

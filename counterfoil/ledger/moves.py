@@ -6,38 +6,28 @@ Nothing is decided here. A move whose sequence is no longer the ledger's is void
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from counterfoil.core.chain import event_content
-from counterfoil.core.decisions import Kept, Move
+from counterfoil.core.decisions import Kept
 from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.raised import Raised
 from counterfoil.core.records import Digest, Receipt
-from counterfoil.core.roads import DEAD_LETTER, STATE
+from counterfoil.core.roads import STATE
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Standing
 from counterfoil.core.states import State
 from counterfoil.core.transitions import is_reported
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.arrays import columns
+from counterfoil.ledger.dead_letters import DeadLetterWords, dead_letters
+from counterfoil.ledger.decided import Decided, Facts
 from counterfoil.ledger.names import Ledger
 from counterfoil.ledger.statements.moving import LOCK, MOVE, NOTE, OUT, STANDING, TELL, WRITE
-from counterfoil.ledger.tables import operation, payload, state
-
-
-class Facts(NamedTuple):
-    """What a move's state record and dead letter say of the operation, beside the move itself."""
-
-    operation_id: UUID
-    type: str
-    entity: str
-    version: str | None
-    remote_id: str | None = None
-    traceparent: str | None = None
 
 
 class StateLine(NamedTuple):
@@ -54,17 +44,6 @@ class StateLine(NamedTuple):
     remote_id: str | None
     reason: str
     time: datetime
-
-
-class Decided(NamedTuple):
-    """One decision to save: on which operation, as it stood, and what was answered."""
-
-    standing: Standing
-    facts: Facts
-    move: Move
-    receipt: Receipt | None = None
-    result_key: str | None = None
-    detail: dict[str, Any] | None = None
 
 
 class Written(NamedTuple):
@@ -102,22 +81,6 @@ class Locked(NamedTuple):
     now: datetime
     standings: dict[int, Standing]
     facts: dict[int, Facts]
-
-
-#: The moves that leave a dead letter; the words of its headers are the schema's, so they are handed in.
-DeadLetterWords = Callable[[Ledger, "Letter"], Sequence[tuple[str, str]]]
-
-
-class Letter(NamedTuple):
-    """A quarantined operation's dead letter: why, and the record that it was last admitted from (None: it never was)."""
-
-    cause: UUID
-    reason: str
-    facts: Facts
-    attempt: int
-    road: str | None
-    partition: int | None
-    offset: int | None
 
 
 def lock(connection: Connection, numbers: Iterable[int]) -> Locked:
@@ -173,7 +136,8 @@ class Writer:
         if not decided:
             return []
         moves = [self._move(one) for one in decided]
-        letters = self._letters(connection, [one for one in decided if one.move.to is State.QUARANTINED])
+        quarantined = [one for one in decided if one.move.to is State.QUARANTINED]
+        letters = dead_letters(connection, self.ledger, self._words, quarantined)
         out = [self._record(now, one) for one in decided if is_reported(one.move.to)] + letters
         parameters = {
             **columns(MOVE, moves),
@@ -263,53 +227,6 @@ class Writer:
             None,
             facts.traceparent,
         )
-
-    def _letters(self, connection: Connection, quarantined: Sequence[Decided]) -> list[tuple[Any, ...]]:
-        """A dead letter each: the command's own bytes under our headers; rare, so their bytes are read here."""
-        if not quarantined:
-            return []
-        wanted = [one.standing.number for one in quarantined]
-        rows = connection.execute(
-            select(state.c.number, state.c.record_road, state.c.record_partition, state.c.record_offset, payload.c.value)
-            .join(operation, operation.c.number == state.c.number)
-            .join(payload, (payload.c.number == state.c.number) & (payload.c.revision == state.c.revision))
-            .where(state.c.number.in_(wanted))
-        )
-        there = {row.number: row for row in rows}
-        letters = []
-        for one in quarantined:
-            row, facts = there[one.standing.number], one.facts
-            letter = Letter(
-                cause_of(facts.operation_id, one.standing.sequence + 1),
-                one.move.reason,
-                facts,
-                one.standing.attempt,
-                row.record_road,
-                row.record_partition,
-                row.record_offset,
-            )
-            key = str(facts.operation_id).encode()
-            words = orjson.dumps(self._words(self.ledger, letter)).decode()
-            letters.append(
-                (
-                    one.standing.number,
-                    shard(key),
-                    DEAD_LETTER,
-                    facts.type,
-                    facts.operation_id,
-                    one.standing.revision,
-                    key,
-                    row.value,
-                    words,
-                    facts.traceparent,
-                )
-            )
-        return letters
-
-
-def cause_of(operation_id: UUID, sequence: int) -> UUID:
-    """The id of the cause that one quarantine of an operation is: the same however often it is computed."""
-    return uuid5(operation_id, f"quarantined:{sequence}")
 
 
 def version_text(receipt: Receipt | None) -> str | None:

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, select
 
 from counterfoil.core import decisions
 from counterfoil.core.standing import Rules
-from counterfoil.ledger.moves import Decided, Writer, Written, lock
+from counterfoil.ledger.decided import Decided
+from counterfoil.ledger.moves import Writer, Written, lock
 from counterfoil.ledger.tables import operation, payload, state
 
 

@@ -15,7 +15,8 @@ from counterfoil.core.identity import result_key
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.standing import Rules, Standing
 from counterfoil.core.states import State
-from counterfoil.ledger.moves import Decided, Locked, Noted, Writer, lock
+from counterfoil.ledger.decided import Decided
+from counterfoil.ledger.moves import Locked, Noted, Writer, lock
 
 __all__ = ["Locked", "Result", "Saved", "already", "evidence", "holds", "lock", "save"]
 

@@ -1,6 +1,7 @@
-"""The tables of a ledger, as SQLAlchemy Core. Migrations are the truth about a database; this mirrors the newest one.
+"""The tables of operations and of those who work on them, as SQLAlchemy Core; those of records are in `record_tables`.
 
-It holds no statement and no rule; the CHECK constraints repeat what `counterfoil.core.states` says.
+Migrations are the truth about a database; this mirrors the newest one. It holds no statement and no rule; the CHECK constraints
+repeat what `counterfoil.core.states` says.
 """
 
 from datetime import datetime
@@ -26,7 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
-from counterfoil.core.roads import KINDS, TO_WORKERS
+from counterfoil.core.roads import TO_WORKERS
+from counterfoil.core.states import State
 
 SCHEMA = "counterfoil"
 metadata = MetaData(schema=SCHEMA)
@@ -35,22 +37,9 @@ instant: TypeEngine[datetime] = DateTime(timezone=True)
 #: The ledger's clock: the database's, in one function that only a test's ledger replaces by a shifted one.
 ledger_time = func.counterfoil.ledger_time(type_=instant)
 
-STATES = (
-    "queued",
-    "running",
-    "retry_wait",
-    "awaiting_confirmation",
-    "succeeded",
-    "confirmed",
-    "quarantined",
-    "manual_review",
-    "compensating",
-    "compensated",
-    "not_applicable",
-)
 
-
-def _one_of(column: str, values: tuple[str, ...]) -> str:
+def one_of(column: str, values: tuple[str, ...]) -> str:
+    """The condition that a column has one of these values."""
     return f"{column} IN ({', '.join(repr(value) for value in values)})"
 
 
@@ -137,7 +126,7 @@ state = Table(
     Column("reason", Text, nullable=False),
     Column("chain", LargeBinary, nullable=False),  # hash of the operation's newest event
     Column("updated_at", instant, nullable=False),
-    CheckConstraint(_one_of("state", STATES), name="state_known"),
+    CheckConstraint(one_of("state", tuple(one.value for one in State)), name="state_known"),
     CheckConstraint("(closed_at IS NULL) = (due_at IS NOT NULL)", name="state_due_or_closed"),
     CheckConstraint("state NOT IN ('confirmed', 'compensated', 'not_applicable') OR closed_at IS NOT NULL", name="state_final"),
     CheckConstraint(
@@ -147,7 +136,7 @@ state = Table(
     CheckConstraint("state <> 'running' OR (attempt_until IS NOT NULL AND outcome = 'open')", name="state_open"),
     CheckConstraint("(doubtful_since IS NULL) = (doubtful_revision IS NULL)", name="state_doubt"),
     CheckConstraint("tries_left >= 0 AND attempt >= 0 AND sequence >= 0 AND events >= 1", name="state_counts"),
-    CheckConstraint(_one_of("record_road", tuple(TO_WORKERS.values())), name="state_road"),
+    CheckConstraint(one_of("record_road", tuple(TO_WORKERS.values())), name="state_road"),
     Index("state_due", "state", "due_at", postgresql_where=text("due_at IS NOT NULL")),
 )
 
@@ -171,86 +160,6 @@ event = Table(
     postgresql_partition_by="RANGE (at)",
 )
 
-#: What waits to be published, in the transaction that made it true. `value` NULL: of a command, the payload's bytes; else
-#: a tombstone.
-outbox = Table(
-    "outbox",
-    metadata,
-    Column("shard", SmallInteger, primary_key=True, autoincrement=False),
-    Column("id", BigInteger, Identity(always=True, cache=1), primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("operation_id", Uuid),
-    Column("revision", Integer, nullable=False, server_default="0"),
-    Column("generation", Integer, nullable=False, server_default="0"),
-    Column("key", LargeBinary),
-    Column("value", LargeBinary),
-    Column("headers", JSONB),
-    Column("traceparent", Text),
-    Column("created_at", instant, nullable=False),
-    CheckConstraint(_one_of("kind", KINDS), name="outbox_kind"),
-    CheckConstraint("shard BETWEEN 0 AND 63", name="outbox_shard"),
-)
-
-#: The note of each delivery report, by time partition: it answers "did it leave, and where to?".
-published = Table(
-    "published",
-    metadata,
-    Column("number", BigInteger),
-    Column("outbox_id", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("record_offset", BigInteger, nullable=False),
-    Column("at", instant, nullable=False),
-    Index("published_number", "number"),
-    postgresql_partition_by="RANGE (at)",
-)
-
-#: Outbox rows that can never be sent, moved aside with their reason.
-refused = Table(
-    "refused",
-    metadata,
-    Column("outbox_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("operation_id", Uuid),
-    Column("revision", Integer, nullable=False),
-    Column("key", LargeBinary),
-    Column("value", LargeBinary),
-    Column("headers", JSONB),
-    Column("traceparent", Text),
-    Column("created_at", instant, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("size", Integer, nullable=False, server_default="0"),
-    Column("at", instant, nullable=False),
-)
-
-#: Kafka records kept raw: quarantined (undecodable) or held (no ledger row, no capable worker). `id` is the cause's id.
-raw_record = Table(
-    "raw_record",
-    metadata,
-    Column("id", Uuid, primary_key=True),
-    Column("status", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("topic", Text, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("record_offset", BigInteger, nullable=False),
-    Column("record_time", instant),
-    Column("key", LargeBinary),
-    Column("value", LargeBinary),
-    Column("headers", LargeBinary),  # every header, as an Avro-free frame: see ledger/raw_records.py
-    Column("due_at", instant, nullable=False),
-    Column("at", instant, nullable=False),
-    CheckConstraint(_one_of("status", ("quarantined", "held", "released")), name="raw_record_status"),
-    Index("raw_record_place", "topic", "partition", "record_offset"),
-    Index("raw_record_held", "at", "id", postgresql_where=text("status = 'held'")),
-    Index("raw_record_number", "number", postgresql_where=text("number IS NOT NULL")),
-)
-
 #: One row a process session: its lease is every lease of what it holds.
 worker = Table(
     "worker",
@@ -263,29 +172,19 @@ worker = Table(
     Column("lease_until", instant, nullable=False),
     Column("stopped_at", instant),
     Column("capable", JSONB),
-    CheckConstraint(_one_of("role", ("worker", "relay", "reconciler")), name="worker_role"),
+    CheckConstraint(one_of("role", ("worker", "relay", "reconciler")), name="worker_role"),
 )
 
-#: The 64 shards of the outbox and who publishes them; `epoch` rises with each takeover, and notes carry it.
-shard = Table(
-    "shard",
+#: What a person did: who (the database login), with what, why and with which result. Append-only, with a chain of its own.
+act = Table(
+    "act",
     metadata,
-    Column("shard", SmallInteger, primary_key=True, autoincrement=False),
-    Column("owner", BigInteger),
-    Column("epoch", Integer, nullable=False, server_default="0"),
-    Column("lease_until", instant),
-    Column("free_from", instant),  # one delivery time-out after the old lease ended
-    CheckConstraint("shard BETWEEN 0 AND 63", name="shard_range"),
-)
-
-#: A row a commit: the group has completed every record of the partition below `up_to`.
-acknowledged = Table(
-    "acknowledged",
-    metadata,
-    Column("topic", Text, nullable=False),
-    Column("partition", Integer, nullable=False),
-    Column("up_to", BigInteger, nullable=False),
-    Column("session", BigInteger, nullable=False),
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("at", instant, nullable=False),
-    Index("acknowledged_place", "topic", "partition", "up_to"),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("number", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("chain", LargeBinary, nullable=False),
 )

@@ -13,8 +13,9 @@ from counterfoil.core.events import LogEvent
 from counterfoil.core.roads import TO_WORKERS
 from counterfoil.core.standing import Rules
 from counterfoil.failpoints import failpoint
+from counterfoil.ledger.decided import Decided
 from counterfoil.ledger.engine import in_transaction
-from counterfoil.ledger.moves import Decided, Writer, Written, lock
+from counterfoil.ledger.moves import Writer, Written, lock
 from counterfoil.ledger.relaying import Aside, Moved, refuse
 from counterfoil.streams.outcome_lines import tell_written
 from counterfoil.telemetry import Fields, alarm, count

@@ -3,12 +3,13 @@
 from alembic import context
 from sqlalchemy import Connection, text
 
-from counterfoil.ledger.tables import SCHEMA, metadata
+from counterfoil.ledger.tables_records import outbox
+from counterfoil.ledger.tables import SCHEMA
 
 connection: Connection = context.config.attributes["connection"]
 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
 # The version table lives in the schema. Without this commit the open transaction would swallow the migration.
 connection.commit()
-context.configure(connection=connection, target_metadata=metadata, version_table_schema=SCHEMA, include_schemas=True)
+context.configure(connection=connection, target_metadata=outbox.metadata, version_table_schema=SCHEMA, include_schemas=True)
 with context.begin_transaction():
     context.run_migrations()
