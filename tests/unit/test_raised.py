@@ -112,8 +112,10 @@ def test_an_odd_name_is_replaced_and_a_long_one_cut(name: str) -> None:
 
 
 class Hidden(type):
+    armed = False  # other tests look at every class of exceptions that there is
+
     def __getattribute__(cls, name: str) -> Any:
-        if name == "__module__":
+        if name == "__module__" and Hidden.armed:
             raise SystemExit(3)
         return super().__getattribute__(name)
 
@@ -124,8 +126,9 @@ class Unlooked(BaseException, metaclass=Hidden):  # no Exception: the walk throu
         raise KeyboardInterrupt
 
 
-def test_an_exception_that_cannot_be_looked_at_is_answered_all_the_same() -> None:
+def test_an_exception_that_cannot_be_looked_at_is_answered_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """S2, L2."""
+    monkeypatch.setattr(Hidden, "armed", True)
 
     def effect() -> None:
         raise Unlooked
