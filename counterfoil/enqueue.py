@@ -37,7 +37,8 @@ Caller = Connection | Session  #: an AsyncSession: `await session.run_sync(lambd
 
 #: How many operations one statement accepts. Memory stays bounded however long the iterable is.
 CHUNK = 1000
-#: After this a queued operation's record is looked for, in case it was lost.
+#: After this a queued operation's record is looked for, in case it was lost. Callers read no settings: the worker's
+#: `resend_after` counts from the second look on.
 RESEND_AFTER = timedelta(seconds=60)
 _NO_TIME = timedelta(0)
 
