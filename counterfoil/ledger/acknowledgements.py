@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, insert
 
-from counterfoil.ledger.tables_records import acknowledged
 from counterfoil.ledger.statements.relaying import DROP_ACKNOWLEDGED
 from counterfoil.ledger.tables import ledger_time
+from counterfoil.ledger.tables_records import acknowledged
 
 
 def note(connection: Connection, session: int, commits: Mapping[tuple[str, int], int]) -> None:

@@ -1,4 +1,4 @@
-"""The tables of operations and of those who work on them, as SQLAlchemy Core; those of records are in `record_tables`.
+"""The tables of operations and of those who work on them, as SQLAlchemy Core; those of records are in `tables_records`.
 
 Migrations are the truth about a database; this mirrors the newest one. It holds no statement and no rule; the CHECK constraints
 repeat what `counterfoil.core.states` says.
@@ -173,18 +173,4 @@ worker = Table(
     Column("stopped_at", instant),
     Column("capable", JSONB),
     CheckConstraint(one_of("role", ("worker", "relay", "reconciler")), name="worker_role"),
-)
-
-#: What a person did: who (the database login), with what, why and with which result. Append-only, with a chain of its own.
-act = Table(
-    "act",
-    metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("at", instant, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("number", BigInteger),
-    Column("reason", Text, nullable=False),
-    Column("result", Text, nullable=False),
-    Column("chain", LargeBinary, nullable=False),
 )

@@ -17,9 +17,11 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
 from counterfoil.core.wanted import Wanted
 from counterfoil.ledger import poison
+from counterfoil.ledger.away import READ_ONLY, is_away
+from counterfoil.ledger.decided import Decided
 from counterfoil.ledger.engine import AGAIN
-from counterfoil.ledger.moves import Decided, Noted, Writer, Written, lock
-from counterfoil.streams.ledger_calls import READ_ONLY, LedgerCalls, is_away
+from counterfoil.ledger.moves import Noted, Writer, Written, lock
+from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.worker.record import Readable
 
 StillWanted = Callable[[Any, Connection], Wanted]

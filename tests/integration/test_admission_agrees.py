@@ -19,6 +19,7 @@ from counterfoil.core.states import State
 from counterfoil.core.verdicts import Seen, Verdict
 from counterfoil.ledger import admission, moves
 from counterfoil.ledger.admission import Candidate
+from counterfoil.ledger.decided import Decided
 from examples.upsert_projection import Stock
 from tests.support.ledgers import Bed
 from tests.support.standings import KINDS, OUTSIDE
@@ -153,7 +154,7 @@ def test_a_persons_requeue_is_written_with_its_risk_and_admitted_once(ledger: Be
         standing = locked.standings[1]
         move = reviews.requeue(standing, Seen(Verdict.AMBIGUOUS, standing.sequence, locked.now))
         assert isinstance(move, Move)
-        hand.writer.write(connection, locked.now, [moves.Decided(standing, locked.facts[1], move)])
+        hand.writer.write(connection, locked.now, [Decided(standing, locked.facts[1], move)])
     query = "SELECT state, tries_left, accepted_risk, unresolved, outcome, doubtful_since IS NULL AS sure FROM counterfoil.state"
     assert ledger.rows(query) == [
         {

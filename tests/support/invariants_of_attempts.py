@@ -17,7 +17,7 @@ from sqlalchemy import Engine, Row, text
 from counterfoil.core.reasons import Reason
 from counterfoil.core.states import State
 from counterfoil.core.transitions import exits
-from counterfoil.ledger.moves import cause_of
+from counterfoil.ledger.dead_letters import cause_of
 from counterfoil.sinks.journal import Entry
 from tests.support.invariants import DONE, states
 

@@ -3,8 +3,8 @@
 from alembic import context
 from sqlalchemy import Connection, text
 
-from counterfoil.ledger.tables_records import outbox
 from counterfoil.ledger.tables import SCHEMA
+from counterfoil.ledger.tables_records import outbox
 
 connection: Connection = context.config.attributes["connection"]
 connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))

@@ -13,9 +13,9 @@ from sqlalchemy import BigInteger, Integer, ScalarSelect, Select, String, select
 from sqlalchemy import column as named
 
 from counterfoil.core.states import FINAL, State
-from counterfoil.ledger.tables_records import acknowledged, outbox, published, raw_record, refused
 from counterfoil.ledger.statements.moving import STANDING
 from counterfoil.ledger.tables import event, ledger_time, operation, state
+from counterfoil.ledger.tables_records import acknowledged, outbox, published, raw_record, refused
 
 LINE = (
     operation.c.number,

@@ -4,8 +4,8 @@ from typing import Any
 
 from sqlalchemy import Select, func, select
 
-from counterfoil.ledger.tables_records import outbox, raw_record
 from counterfoil.ledger.tables import event, ledger_time, operation, state, worker
+from counterfoil.ledger.tables_records import outbox, raw_record
 
 
 def standing() -> Select[Any]:
