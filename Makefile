@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 TESTS ?= tests
 ARGS ?=
 
-.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready crash bench fmt generate build clean distclean
+.PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready crash explore bench fmt generate build clean distclean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ acceptance: setup ## the tests of the command line, with processes that are kill
 
 cases: $(STAMP) ## each public fault case with its tests; fails for one without
 	$(BIN)/python -m tests.support.cases
+
+explore: $(STAMP) ## every order of events through the real core, each named trace (ARGS='--only T7')
+	@$(BIN)/python -m tests.explore $(ARGS)
 
 # -- showing
 

@@ -37,6 +37,7 @@ class Seen:
     verdict: Verdict
     sequence: int  #: of the operation when the probe was asked: on any other the verdict is void (S9)
     asked_at: datetime  #: the ledger's time before the last agreeing probe was sent
+    receipt: bool = False  #: some attempt's receipt is saved, or kept as evidence: it speaks against "missing"
     newer: bool = False  #: the ledger has a newer version of the entity
     passed: bool = False  #: the head of the strictly ordered entity has moved past the operation
 

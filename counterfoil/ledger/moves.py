@@ -188,7 +188,7 @@ class Writer:
             None if move.wait is None else move.wait.total_seconds(),
             move.not_before_wait,
             move.try_back + move.granted,
-            1 if move.doubt else -1 if move.doubt_over else 2 if move.resolved else 0,
+            -1 if move.doubt_over else move.doubt + 2 * move.resolved,
             move.risk,
             standing.attempt,
             receipt.remote_id if receipt else None,

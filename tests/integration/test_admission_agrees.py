@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 
 from counterfoil import enqueue_many
-from counterfoil.core.decisions import Move, reviews
+from counterfoil.core.decisions import Kept, Move, reviews
 from counterfoil.core.decisions.admission import may_admit
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.standing import Rules
@@ -23,7 +23,7 @@ from counterfoil.ledger.decided import Decided
 from examples.upsert_projection import Stock
 from tests.support.ledgers import Bed
 from tests.support.standings import KINDS, OUTSIDE
-from tests.support.stock import Hand, failed, upsert_projection
+from tests.support.stock import Hand, done, failed, upsert_projection
 
 MOMENT = timedelta(microseconds=1)
 
@@ -168,3 +168,23 @@ def test_a_persons_requeue_is_written_with_its_risk_and_admitted_once(ledger: Be
     ]
     assert hand.admit().admitted[1].attempt == 2
     assert not ledger.one("SELECT accepted_risk FROM counterfoil.state")
+
+
+def test_a_receipt_of_an_older_revision_leaves_a_doubt_that_no_new_key_protects(ledger: Bed) -> None:
+    """S10, H3: the edited payload is not sent under its new key beside an effect of the old one."""
+    with ledger.engine.begin() as connection:
+        enqueue_many(connection, upsert_projection, [Stock("s", 1, 1)])
+    hand = Hand(ledger.engine, _named(OUTSIDE))
+    hand.admit()
+    hand.settle(1, failed(1, AttemptOutcome.NOT_SENT, "not_sent_shutdown"))
+    with ledger.engine.begin() as connection:  # what a person's edit and replay do
+        connection.execute(
+            text("INSERT INTO counterfoil.payload SELECT number, 2, value, value_hash, created_at FROM counterfoil.payload")
+        )
+        connection.execute(text("UPDATE counterfoil.state SET state = 'queued', revision = 2, sequence = sequence + 1"))
+    kept = hand.settle(1, replace(done(1), revision=1))
+    assert isinstance(kept, Kept)
+    assert (kept.reason, kept.applied) == ("old_revision", True)
+    record = next(each for each in hand.candidates() if each.revision == 2)
+    assert hand.admit(record).left == {1: admission.Why.MOVED}
+    assert ledger.one("SELECT state FROM counterfoil.state") == "awaiting_confirmation"

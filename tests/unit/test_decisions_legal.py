@@ -20,7 +20,7 @@ from counterfoil.core.decisions import (
     set_aside,
     settle,
 )
-from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.outcomes import NOT_APPLIED, AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules, Standing
 from counterfoil.core.states import FINAL, State
@@ -182,6 +182,20 @@ def test_a_receipt_of_an_older_revision_never_counts_late() -> None:
         kept = settle(OUTSIDE, standing, answered, now=NOW, jitter=0.0, sampled=True)
         assert isinstance(kept, Kept)
         assert kept.reason == Reason.OLD_REVISION
+
+
+def test_a_receipt_without_a_revision_counts_only_where_the_latest_attempt_ran_the_current_one() -> None:
+    """H3, S9: a callback does not say which payload it answers; after an edit no attempt has run the new one yet."""
+    for standing in (one for one in standings() if one.state is not State.RUNNING and one.attempt):
+        for revision in (1, 2):
+            edited = replace(standing, revision=revision)
+            answered = _answered(edited, AttemptOutcome.DONE)
+            decision = record_outcome(OUTSIDE, edited, answered, sampled=True)
+            if revision > 1 and standing.outcome in NOT_APPLIED:
+                assert isinstance(decision, Kept)
+                assert decision.reason == Reason.OLD_REVISION
+            else:
+                assert decision == record_outcome(OUTSIDE, edited, replace(answered, revision=revision), sampled=True)
 
 
 def test_a_quarantined_operation_is_due_for_its_promised_review() -> None:

@@ -36,7 +36,7 @@ AWAITING = replace(
 
 def seen(verdict: Verdict, **facts: bool) -> Seen:
     assert PAST is not None
-    return Seen(verdict, RUNNING.sequence, PAST, facts.get("newer", False), facts.get("passed", False))
+    return Seen(verdict, RUNNING.sequence, PAST, **facts)
 
 
 def test_every_remedy_is_a_row_of_the_table() -> None:
@@ -147,10 +147,13 @@ def test_what_is_missing_and_cannot_go_on_is_quarantined_with_its_attempts_close
 def test_missing_against_a_saved_receipt_is_a_persons() -> None:
     """S14: also where a cancel was asked for: a receipt says that there was an effect."""
     for cancel in (False, True):
-        standing = replace(AWAITING, state=State.SUCCEEDED, outcome=AttemptOutcome.DONE, cancel_asked=cancel)
-        move = remedy(OUTSIDE, FREE, standing, seen(Verdict.MISSING, newer=True), now=NOW)
-        assert move is not None
-        assert move.to is State.MANUAL_REVIEW
+        saved = replace(AWAITING, state=State.SUCCEEDED, outcome=AttemptOutcome.DONE, cancel_asked=cancel)
+        kept = replace(AWAITING, cancel_asked=cancel)
+        facts = seen(Verdict.MISSING, newer=True)
+        for standing, evidence in ((saved, facts), (kept, replace(facts, receipt=True))):
+            move = remedy(OUTSIDE, FREE, standing, evidence, now=NOW)
+            assert move is not None
+            assert move.to is State.MANUAL_REVIEW
 
 
 def test_what_nobody_can_ask_is_sent_again_under_its_key_or_handed_to_a_person() -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from counterfoil.core.backoff import delay
 from counterfoil.core.decisions.moves import NOW, Answered, Kept, Move
 from counterfoil.core.events import EventKind
-from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.outcomes import NOT_APPLIED, AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules, Standing
 from counterfoil.core.states import FINAL, WAITING, State
@@ -68,11 +68,22 @@ def record_outcome(rules: Rules, standing: Standing, answered: Answered, *, samp
 
 def _late_receipt(rules: Rules, standing: Standing, answered: Answered, sampled: bool) -> Move | Kept:
     """A receipt of the latest attempt, when no worker runs it any more."""
-    if answered.revision is not None and answered.revision != standing.revision:
+    if _of_old_revision(standing, answered):
         return _kept(rules, standing, answered, Reason.OLD_REVISION)
     if standing.state not in _OPEN_TO_RECEIPTS or rules.in_ledger:
         return _kept(rules, standing, answered, Reason.LATE_ANSWER)
     return _succeeded(rules, standing, Reason.OUTCOME_RECORDED if rules.done_elsewhere else Reason.RECEIPT, sampled)
+
+
+def _of_old_revision(standing: Standing, answered: Answered) -> bool:
+    """Whether the receipt is of a payload that was edited since.
+
+    A sink's callback does not say which revision it answers. An edit needs attempts that certainly were not applied, and the
+    next admission opens another one: until then the latest attempt ran an older revision.
+    """
+    if answered.revision is None:
+        return standing.revision > 1 and standing.outcome in NOT_APPLIED
+    return answered.revision != standing.revision
 
 
 def _succeeded(rules: Rules, standing: Standing, reason: Reason, sampled: bool) -> Move:

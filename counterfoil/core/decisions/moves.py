@@ -49,7 +49,7 @@ class Move:
     doubt: bool = False  #: the latest attempt joins the doubtful ones: since and key from it if there was none; unresolved
     doubt_over: bool = False  #: no attempt is doubtful any more: since and key empty, unresolved false
     cause: str | None = None  #: what the last answer said, where `reason` is the rule that made it count
-    resolved: bool = False  #: a verdict or a person spoke about every attempt: doubtful ones stay so, none is unresolved
+    resolved: bool = False  #: a verdict or a person spoke about every attempt: doubtful ones (`doubt` too) are not unresolved
     granted: int = 0  #: tries that are added
     risk: bool = False  #: a person accepts that the next admission may double the effect
 

@@ -7,7 +7,7 @@ still land (S11); what may double an effect is allowed only as a risk that the n
 from __future__ import annotations
 
 from counterfoil.core.decisions.moves import NOW, Move, Refused
-from counterfoil.core.decisions.verdicts import compensating, past_wait, presumed_absent, to_review
+from counterfoil.core.decisions.verdicts import compensating, may_exist, past_wait, presumed_absent, to_review
 from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import DOUBTFUL, AttemptOutcome
 from counterfoil.core.reasons import Reason
@@ -44,9 +44,17 @@ def requeue(standing: Standing, seen: Seen) -> Move | Refused:
         return refused
     if seen.passed:
         return Refused(Reason.ENTITY_MOVED_ON)
-    outcome, kind = presumed_absent(standing), EventKind.REQUEUED
-    granted = max(0, 1 - standing.tries_left)
-    return Move(State.RETRY_WAIT, kind, Reason.DECIDED.value, outcome, NOW, resolved=True, granted=granted, risk=True)
+    return Move(
+        State.RETRY_WAIT,
+        EventKind.REQUEUED,
+        Reason.DECIDED.value,
+        presumed_absent(standing),
+        NOW,
+        doubt=may_exist(standing),
+        resolved=True,
+        granted=max(0, 1 - standing.tries_left),
+        risk=True,
+    )
 
 
 def compensate(rules: Rules, standing: Standing, seen: Seen) -> Move | Refused:

@@ -89,8 +89,13 @@ def compensating(standing: Standing, reason: Reason) -> Move:
 
 
 def presumed_absent(standing: Standing) -> AttemptOutcome | None:
-    """The latest attempt's outcome once nobody found its effect; what certainly did not reach the sink stays what it was."""
-    return AttemptOutcome.PRESUMED_ABSENT if standing.outcome in DOUBTFUL else standing.outcome
+    """The latest attempt's outcome once it is sent again; what certainly did not reach the sink stays what it was."""
+    return AttemptOutcome.PRESUMED_ABSENT if may_exist(standing) else standing.outcome
+
+
+def may_exist(standing: Standing) -> bool:
+    """Whether the latest attempt may have reached the sink; a saved receipt says that it did."""
+    return standing.outcome in DOUBTFUL or standing.outcome is AttemptOutcome.DONE
 
 
 def _confirmed(rules: Rules, standing: Standing) -> Move:
@@ -100,8 +105,8 @@ def _confirmed(rules: Rules, standing: Standing) -> Move:
 
 def _missing(rules: Rules, mandate: Mandate, standing: Standing, seen: Seen, now: datetime) -> Move:
     """Proved absent past every wait. Closing comes before sending: what nobody wants any more is never sent again (T11)."""
-    if standing.state is State.SUCCEEDED:
-        return to_review(rules, standing, Reason.MISSING)  # a receipt speaks against it
+    if seen.receipt or standing.state is State.SUCCEEDED or standing.outcome is AttemptOutcome.DONE:
+        return to_review(rules, standing, Reason.MISSING)
     if standing.cancel_asked or seen.newer:
         reason = Reason.CANCELLED if standing.cancel_asked else Reason.SUPERSEDED
         return _closing(standing, State.NOT_APPLICABLE, EventKind.NOT_APPLICABLE, reason)

@@ -52,13 +52,13 @@ moved AS (
         state = a.state, sequence = s.sequence + 1, events = s.events + 1, outcome = a.outcome, session = NULL,
         sent_at = NULL, sent_id = NULL,
         tries_left = s.tries_left + a.tries,
-        doubtful_since = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_since, s.admitted_at)
+        doubtful_since = CASE WHEN a.doubt = -1 THEN NULL WHEN a.doubt IN (1, 3) THEN COALESCE(s.doubtful_since, s.admitted_at)
             ELSE s.doubtful_since END,
-        doubtful_revision = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_revision, s.revision)
+        doubtful_revision = CASE WHEN a.doubt = -1 THEN NULL WHEN a.doubt IN (1, 3) THEN COALESCE(s.doubtful_revision, s.revision)
             ELSE s.doubtful_revision END,
-        doubtful_generation = CASE a.doubt WHEN -1 THEN NULL WHEN 1 THEN COALESCE(s.doubtful_generation, s.generation)
-            ELSE s.doubtful_generation END,
-        unresolved = CASE WHEN a.doubt IN (-1, 2) THEN false WHEN a.doubt = 1 THEN true ELSE s.unresolved END,
+        doubtful_generation = CASE WHEN a.doubt = -1 THEN NULL
+            WHEN a.doubt IN (1, 3) THEN COALESCE(s.doubtful_generation, s.generation) ELSE s.doubtful_generation END,
+        unresolved = CASE WHEN a.doubt IN (-1, 2, 3) THEN false WHEN a.doubt = 1 THEN true ELSE s.unresolved END,
         accepted_risk = s.accepted_risk OR a.risk,
         not_before = CASE WHEN a.delayed THEN :m_now + a.wait * interval '1 second' END,
         due_at = :m_now + a.wait * interval '1 second',
@@ -97,7 +97,7 @@ NOTE = {"n_number": "int8", "n_kind": "text", "n_reason": "text", "n_attempt": "
 
 #: Events that change no state: redelivery, copy, kept receipts and answers, a cancel that was asked for.
 #: `applied` makes its attempt doubtful. One older than the latest counts as admitted just before it, under a key that no longer
-#: counts: then no answer of the latest can hide it (S11).
+#: counts: then no answer of the latest can hide it (S11). A receipt of an older revision came under that one's key.
 TELL: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
@@ -119,7 +119,7 @@ noted AS (
             s.admitted_at - CASE WHEN l.attempt < s.attempt THEN interval '1 microsecond' ELSE interval '0' END, now)
             ELSE s.doubtful_since END,
         doubtful_revision = CASE WHEN l.applied THEN COALESCE(s.doubtful_revision,
-            CASE WHEN l.attempt < s.attempt THEN 0 ELSE s.revision END) ELSE s.doubtful_revision END,
+            CASE WHEN l.attempt < s.attempt OR l.reason = 'old_revision' THEN 0 ELSE s.revision END) ELSE s.doubtful_revision END,
         doubtful_generation = CASE WHEN l.applied THEN COALESCE(s.doubtful_generation, s.generation)
             ELSE s.doubtful_generation END,
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence) || convert_to(l.kind, 'UTF8') || l.content)

@@ -1,0 +1,1 @@
+"""The exhaustive search of the real core, its named traces, and the seeded simulator: `python -m tests.explore`."""
