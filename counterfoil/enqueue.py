@@ -19,7 +19,7 @@ from counterfoil.core.chain import event_content
 from counterfoil.core.decisions import First
 from counterfoil.core.errors import Refused
 from counterfoil.core.operation_type import OperationType
-from counterfoil.core.order import LatestWins
+from counterfoil.core.order import LatestWins, ordering_of
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Key, OperationId, Record
 from counterfoil.core.shards import shard
@@ -233,7 +233,7 @@ def _common(type: OperationType[Any], not_before: datetime | None, correlation_i
         _check_instant(type.name, not_before)
     if correlation_id is not None:
         check_text(type.name, "correlation_id", correlation_id, 255)
-    return Common(type.name, _first(type), not_before, correlation_id, current_traceparent())
+    return Common(type.name, _first(type), not_before, correlation_id, current_traceparent(), ordering_of(type.order))
 
 
 def _check_instant(subject: str, not_before: object) -> None:

@@ -47,7 +47,7 @@ class LogEvent(StrEnum):
     RETRY_SCHEDULED = "retry_scheduled"  #: sent again when due
     QUARANTINED = "quarantined"  #: certainly not applied; its dead letter is written
     AWAITING_CONFIRMATION = "awaiting_confirmation"  #: it may have been applied
-    NOT_APPLICABLE = "not_applicable"  #: cancelled: no effect
+    NOT_APPLICABLE = "not_applicable"  #: cancelled or superseded: no effect
     ACK_SENT = "ack_sent"  #: an offset above its record is committed
     HELD = "held"  #: a record kept raw, not run
     SUSPECTED = "suspected"  #: alarm: a worker died while it decoded these records; each is decoded alone now
@@ -82,6 +82,5 @@ class LogEvent(StrEnum):
     COMMIT_FAILED = "commit_failed"  #: of offsets; made again with the next
     NO_PROGRESS = "no_progress"  #: alarm: lag, and nothing finished for `progress_within`; the worker leaves
     THREADS_LOST = "threads_lost"  #: alarm: too many calls past their time-out; the worker leaves
-    TYPE_REFUSED = "type_refused"  #: a type that this worker does not run, by name
     SWEPT = "swept"  #: a pass of a due sweeper, with its counts
     UNEXPECTED = "unexpected"  #: an error that nobody sorted; its class only

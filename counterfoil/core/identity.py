@@ -26,6 +26,11 @@ def operation_id(ledger: str, type: str, identity: Key) -> OperationId:  # noqa:
     return OperationId(_uuid8(sha256(_space(ledger, type) + canonical_key(identity)).digest()))
 
 
+def entity_id(ledger: str, type: str, entity: str) -> UUID:  # noqa: A002
+    """The id of an entity of one type, from its text: what the ledger keeps its order under."""
+    return _uuid8(sha256(b"entity:" + _space(ledger, type) + canonical.of_text(entity)).digest())
+
+
 @lru_cache(maxsize=1024)
 def _space(ledger: str, type: str) -> bytes:  # noqa: A002
     """What all identities of one type in one ledger begin with."""

@@ -4,13 +4,14 @@ Never computes an identity: the functions are kept here, and called by enqueue.
 """
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
 
 from counterfoil.core import checks
 from counterfoil.core.records import Key
 from counterfoil.core.value import Declared
 
-__all__ = ["LatestWins", "Order", "Strict", "Unordered"]
+__all__ = ["LatestWins", "Order", "Ordering", "Strict", "Unordered", "ordering_of"]
 
 P = TypeVar("P")
 
@@ -50,3 +51,18 @@ class Unordered(Declared, Generic[P]):
 
 
 Order = LatestWins[P] | Strict[P] | Unordered[P]
+
+
+class Ordering(StrEnum):
+    """Which of the three a type has, where its functions are of no use."""
+
+    UNORDERED = "unordered"
+    LATEST_WINS = "latest_wins"
+    STRICT = "strict"
+
+
+def ordering_of(order: Order[Any]) -> Ordering:
+    """The kind of a declared order."""
+    if isinstance(order, Strict):
+        return Ordering.STRICT
+    return Ordering.LATEST_WINS if isinstance(order, LatestWins) else Ordering.UNORDERED

@@ -189,6 +189,12 @@ class Reason(StrEnum):
         "Correct `still_wanted`, then have it run again.",
     )
     SUPERSEDED = "superseded", "A newer version of the entity replaced it; it has no effect", "Nothing."
+    LATER_SENT = (
+        "later_sent",
+        "A later operation of its entity was sent: it is looked up instead of being sent again",
+        "Wait for the probe's verdict.",
+    )
+    TURN_CAME = "turn_came", "The operation of its entity that it waited for is over: its command record is sent", "Nothing."
     OVERTAKEN = "overtaken", "The sink shows a newer version that is ours; its own effect may have existed", "Nothing."
     NO_PROBE_RESEND = (
         "no_probe_resend",

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from counterfoil.core.effect import Backoff, DoneElsewhere, Effect, InLedger, InLedgerBatch, Retry
-from counterfoil.core.order import Unordered
+from counterfoil.core.order import Ordering, Unordered, ordering_of
 from counterfoil.core.outcomes import DOUBTFUL, AttemptOutcome
 from counterfoil.core.proof import RECEIPT, Confirm, Proof
 from counterfoil.core.records import FOREVER
@@ -89,6 +89,7 @@ class Rules:
     money: bool
     outcome_within: timedelta | None
     review_within: timedelta
+    ordering: Ordering = Ordering.UNORDERED  #: which operations of one entity may run
 
     @classmethod
     def of(
@@ -133,7 +134,13 @@ class Rules:
             money=operation_type.policy.risk.money,
             outcome_within=effect.outcome_within if isinstance(effect, DoneElsewhere) else None,
             review_within=review_within,
+            ordering=ordering_of(operation_type.order),
         )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether operations of one entity wait for each other."""
+        return self.ordering is not Ordering.UNORDERED
 
     @property
     def landing(self) -> timedelta:

@@ -1,7 +1,7 @@
 """Accepting operations in the caller's own transaction, and finding what was there before.
 
 Nothing here commits. Rows go in the order of their ids, so that two callers with the same operations wait for each other instead
-of deadlocking; the caller's order does not matter, since order within an entity is the ledger's own.
+of deadlocking; the caller's own order is kept in the numbers that a Strict entity gives.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,11 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from counterfoil.core.decisions import First
-from counterfoil.ledger.arrays import columns, prepare
+from counterfoil.core.identity import entity_id
+from counterfoil.core.order import Ordering
+from counterfoil.ledger.arrays import Array, columns, prepare
 from counterfoil.ledger.names import Ledger
-from counterfoil.ledger.statements.enqueueing import ACCEPTED, THERE, accept
+from counterfoil.ledger.statements.enqueueing import ACCEPTED, LOCK_TAILS, PLACED, THERE, accept
 
 
 class Accepted(NamedTuple):
@@ -39,6 +41,7 @@ class Common(NamedTuple):
     not_before: datetime | None
     correlation_id: str | None
     traceparent: str | None
+    ordering: Ordering = Ordering.UNORDERED
 
 
 class There(NamedTuple):
@@ -50,8 +53,7 @@ class There(NamedTuple):
     same_bytes: bool  #: one of its revisions has exactly these bytes
 
 
-_WITH_COMMAND = accept(sent=True)
-_WITHOUT = accept(sent=False)
+_ACCEPT = {(ordering, sent): accept(ordering, sent=sent) for ordering in Ordering for sent in (True, False)}
 
 
 def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence[Accepted]) -> set[UUID]:
@@ -59,7 +61,7 @@ def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence
     prepare(connection)
     first = common.first
     parameters = {
-        **columns(ACCEPTED, sorted(rows, key=_order)),
+        **_rows(connection, ledger, common, rows),
         "e_type": common.type,
         "e_secret": ledger.secret_id,
         "e_correlation": common.correlation_id,
@@ -69,8 +71,23 @@ def write(connection: Connection, ledger: Ledger, common: Common, rows: Sequence
         "e_not_before": common.not_before,
         "e_due": first.wait,
     }
-    result = connection.execute(_WITH_COMMAND if first.command else _WITHOUT, parameters)
+    result = connection.execute(_ACCEPT[common.ordering, first.command], parameters)
     return set(result.scalars().all())
+
+
+def _rows(connection: Connection, ledger: Ledger, common: Common, rows: Sequence[Accepted]) -> Mapping[str, Array]:
+    """The rows as parameters. A Strict type's entities are locked first: whoever has the lock has the next numbers."""
+    if common.ordering is Ordering.UNORDERED:
+        return columns(ACCEPTED, sorted(rows, key=_order))
+    latest = common.ordering is Ordering.LATEST_WINS
+    lines = {entity: entity_id(ledger.name, common.type, entity) for entity in {row.entity for row in rows}}
+    if not latest:
+        connection.execute(LOCK_TAILS, {"e_line": Array(sorted(lines.values()))})
+    placed = [
+        (*row, lines[row.entity], int(row.version) if latest and row.version is not None else None, place)
+        for place, row in enumerate(rows)
+    ]
+    return columns(ACCEPTED | PLACED, sorted(placed, key=_order))
 
 
 def _order(row: tuple[Any, ...]) -> int:

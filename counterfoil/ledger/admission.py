@@ -1,7 +1,8 @@
 """Admitting operations: which of a batch of records a session may run now, each with its attempt counted and committed.
 
 The statement checks everything itself (state, due time, revision, bytes, tries, doubt, the session's lease); what it leaves is
-told apart here, and what core decides about an operation that may not be admitted is written in the same transaction.
+told apart here, and what core decides about an operation that may not be admitted is written in the same transaction. For a type
+with an order the entities are locked before it, so that no operation is told to wait for one that is over (H1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,12 @@ from sqlalchemy import Connection
 
 from counterfoil.core import decisions
 from counterfoil.core.chain import event_content
+from counterfoil.core.decisions.ordering import FREE, Turn
 from counterfoil.core.events import EventKind
+from counterfoil.core.order import Ordering
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
+from counterfoil.ledger import ordering
 from counterfoil.ledger.arrays import columns
 from counterfoil.ledger.decided import Decided
 from counterfoil.ledger.moves import Noted, Writer, Written, lock
@@ -46,6 +50,7 @@ class Admitted(NamedTuple):
     revision: int
     generation: int
     until: datetime
+    position: int | None = None  #: number within the entity; Strict only
 
 
 class Why(Enum):
@@ -54,6 +59,7 @@ class Why(Enum):
     COMPLETED = "completed"  #: a redelivery: there is nothing to do but commit
     COPY = "copy"  #: another record of an operation that needs none
     NOT_DUE = "not_due"  #: the due sweeper sends it again in time
+    WAITS = "waits"  #: for another operation of its entity; whoever frees the entity sends it again
     MOVED = "moved"  #: it may not be admitted: it was moved on, with the reason
     REVISION = "revision"  #: not the ledger's current revision
     DIGEST = "digest"  #: not the bytes, or not the type, that the ledger has
@@ -86,17 +92,17 @@ def admit(
     attempt, the commit was applied after all, and the attempt is the caller's (D89).
     """
     unheard = unheard or {}
-    rows = connection.execute(ADMIT, _parameters(writer, session, rules, candidates)).all()
+    if rules.ordered:
+        ordering.hold(connection, [candidate.number for candidate in candidates])
+    rows = connection.execute(ADMIT[rules.ordering], _parameters(writer, session, rules, candidates)).all()
     admitted: dict[int, Admitted] = {}
     left: dict[int, Why] = {candidate.number: Why.UNKNOWN for candidate in candidates}
-    blocked: list[int] = []
+    blocked: dict[int, Turn] = {}
     notes: list[Noted] = []
     for row in rows:
         if row.number_of_attempt is not None:
             del left[row.number]
-            admitted[row.number] = Admitted(
-                row.number, row.operation_id, row.number_of_attempt, row.revision, row.generation, row.until
-            )
+            admitted[row.number] = _admitted(rules, row)
         elif not row.alive:
             raise LeaseOver
         elif (own := unheard.get(row.number)) is not None and _is(own, row):
@@ -105,12 +111,35 @@ def admit(
         else:
             why = left[row.number] = _why(row)
             if why is Why.MOVED:
-                blocked.append(row.number)
+                blocked[row.number] = _turn(rules, row)
             elif why in (Why.COMPLETED, Why.COPY):
                 notes.append(_seen_again(row, why))
+    if rules.ordering is Ordering.LATEST_WINS:
+        for number in _overtaken(connection, rows, admitted, blocked):
+            blocked.setdefault(number, Turn(newer=True))
     moved = _move_on(connection, writer, rules, blocked, left)
     writer.tell(connection, notes)
     return Admission(admitted, left, moved)
+
+
+def _admitted(rules: Rules, row: Any) -> Admitted:
+    position = row.position if rules.ordering is Ordering.STRICT else None
+    return Admitted(row.number, row.operation_id, row.number_of_attempt, row.revision, row.generation, row.until, position)
+
+
+def _turn(rules: Rules, row: Any) -> Turn:
+    """What the entity said about an operation that was not admitted."""
+    if not rules.ordered or row.line is None:
+        return FREE
+    return Turn(bool(row.passed), bool(row.newer), row.behind, row.landed)
+
+
+def _overtaken(
+    connection: Connection, rows: Sequence[Any], admitted: Mapping[int, Admitted], blocked: Mapping[int, Turn]
+) -> list[int]:
+    """Older versions that were told to wait, now that a newer one was admitted or waits in their place."""
+    there = [row for row in rows if row.line is not None and (row.number in admitted or row.number in blocked)]
+    return ordering.older(connection, [(row.line, row.position) for row in there if not row.passed and not row.newer])
 
 
 def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence[Candidate]) -> dict[str, Any]:
@@ -122,8 +151,10 @@ def _parameters(writer: Writer, session: int, rules: Rules, candidates: Sequence
         content = event_content(secret, "admitted", "admitted", detail)
         rows.append((number, revision, value_hash, road, partition, offset, detail.decode(), content))
     horizon: timedelta | None = rules.horizon
+    landing = {"c_absence": rules.absence_wait} if rules.ordered else {}
     return {
         **columns(CANDIDATE, rows),
+        **landing,
         "c_session": session,
         "c_type": rules.name,
         "c_secret": writer.ledger.secret_id,
@@ -159,16 +190,24 @@ def _seen_again(row: Any, why: Why) -> Noted:
     return Noted(row.number, EventKind.COPIED, Reason.COPIED.value, row.attempt)
 
 
-def _move_on(connection: Connection, writer: Writer, rules: Rules, numbers: Sequence[int], left: dict[int, Why]) -> list[Written]:
-    """Operations that wait and are due, but may not be admitted: core says what becomes of them."""
-    if not numbers:
+def _move_on(
+    connection: Connection, writer: Writer, rules: Rules, turns: Mapping[int, Turn], left: dict[int, Why]
+) -> list[Written]:
+    """Operations that are due, but may not be admitted: core says what becomes of them, or what they have to wait for."""
+    if not turns:
         return []
-    locked = lock(connection, numbers)
-    decided = []
+    locked = lock(connection, turns)
+    decided, waiting = [], []
     for number, standing in locked.standings.items():
-        move = decisions.not_admissible(rules, standing, now=locked.now)
-        if move is None:
-            left[number] = Why.NOT_DUE
-        else:
+        turn = turns[number]
+        move = decisions.not_admissible(rules, standing, now=locked.now, turn=turn)
+        if move is not None:
             decided.append(Decided(standing, locked.facts[number], move))
+            continue
+        later = ordering.look_at(rules, turn, standing, locked.now)
+        if later is not None:
+            waiting.append((number, later))
+        if number in left:
+            left[number] = Why.NOT_DUE if later is None else Why.WAITS
+    ordering.tell_to_wait(connection, waiting)
     return writer.write(connection, locked.now, decided)

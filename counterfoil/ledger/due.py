@@ -39,7 +39,8 @@ def send_due(
 
     Once sent, an operation is sent again when the group has committed past its newest record and it still waits, when that record
     is nowhere any more, or when it was passed by nobody for SURELY_LOST. While its record is held it waits for the hold's
-    deadline, and is then quarantined.
+    deadline, and is then quarantined. One that was told to wait for another of its entity is looked at once a day, and sent only
+    when that one is gone.
     """
     return [one for road in _ROADS for one in _send_due(connection, writer, rules_by_type, road, (limit, resend_after))]
 
@@ -57,7 +58,7 @@ def _send_due(
     asked = {"d_state": waiting.value, "d_before": before, "d_after": after, "d_limit": limit}
     rows = connection.execute(SEND_DUE, asked).all()
     over = [row.number for row in rows if row.held_until is not None and row.held_until <= row.now and row.type in rules_by_type]
-    free = [row for row in rows if row.held_until is None]
+    free = [row for row in rows if row.held_until is None and not row.waits]
     send = _to_send(connection, free)
     done = {row.number for row in send} | set(over)
     _look_later(connection, [(row.number, _later(row, resend_after)) for row in rows if row.number not in done])
@@ -68,7 +69,13 @@ def _send_due(
             for row in send
             for key in (row.entity.encode(),)
         ]
-        common = {"s_now": send[0].now, "s_wait": resend_after, "s_secret": writer.ledger.secret_id, "s_kind": kind}
+        common = {
+            "s_now": send[0].now,
+            "s_wait": resend_after,
+            "s_secret": writer.ledger.secret_id,
+            "s_kind": kind,
+            "s_reason": "sent_again",
+        }
         connection.execute(SEND_AGAIN, {**columns(SEND, parameters), **common})
     told = EventKind.SENT_AGAIN
     again = [Written(row.operation_id, row.type, row.attempt, told, None, told.value) for row in send]
@@ -107,6 +114,8 @@ def _later(row: Any, resend_after: timedelta) -> datetime:
     if row.held_until is not None:
         held_until: datetime = row.held_until
         return max(held_until, now + resend_after)
+    if row.waits:
+        return now + SURELY_LOST  # whoever frees its entity sends its record
     waited: timedelta = now - row.sent_at
     return now + min(max(resend_after, waited / 2), SURELY_LOST)
 

@@ -27,6 +27,7 @@ from counterfoil.ledger.arrays import columns
 from counterfoil.ledger.dead_letters import DeadLetterWords, dead_letters
 from counterfoil.ledger.decided import Decided, Facts
 from counterfoil.ledger.names import Ledger
+from counterfoil.ledger.ordering import Left, follow
 from counterfoil.ledger.statements.moving import LOCK, MOVE, NOTE, OUT, STANDING, TELL, WRITE
 
 
@@ -132,7 +133,7 @@ class Writer:
         self._words = words
 
     def write(self, connection: Connection, now: datetime, decided: Sequence[Decided]) -> list[Written]:
-        """Writes the moves; answers those that were still on the sequence they were decided on."""
+        """Writes the moves, and what follows for their entities; answers those still on the sequence they were decided on."""
         if not decided:
             return []
         moves = [self._move(one) for one in decided]
@@ -145,7 +146,11 @@ class Writer:
             "m_now": now,
             "m_secret": self.ledger.secret_id,
         }
-        there = set(connection.execute(WRITE, parameters).scalars())
+        rows = connection.execute(WRITE, parameters).all()
+        there = {row[0] for row in rows}
+        if any(row[1] is not None for row in rows):
+            to = {one.standing.number: one.move.to for one in decided}
+            follow(connection, self.ledger, now, [Left(row[0], row[1], row[2], to[row[0]]) for row in rows])
         if letters:
             failpoint("dead_letter.before_commit")
         return [

@@ -126,6 +126,8 @@ state = Table(
     Column("reason", Text, nullable=False),
     Column("chain", LargeBinary, nullable=False),  # hash of the operation's newest event
     Column("updated_at", instant, nullable=False),
+    Column("entity_id", Uuid),  # whose order it keeps; NULL: of a type without an order
+    Column("position", BigInteger),  # its number in the entity (Strict), or its version (LatestWins)
     CheckConstraint(one_of("state", tuple(one.value for one in State)), name="state_known"),
     CheckConstraint("(closed_at IS NULL) = (due_at IS NOT NULL)", name="state_due_or_closed"),
     CheckConstraint("state NOT IN ('confirmed', 'compensated', 'not_applicable') OR closed_at IS NOT NULL", name="state_final"),
@@ -137,7 +139,20 @@ state = Table(
     CheckConstraint("(doubtful_since IS NULL) = (doubtful_revision IS NULL)", name="state_doubt"),
     CheckConstraint("tries_left >= 0 AND attempt >= 0 AND sequence >= 0 AND events >= 1", name="state_counts"),
     CheckConstraint(one_of("record_road", tuple(TO_WORKERS.values())), name="state_road"),
+    CheckConstraint("(entity_id IS NULL) = (position IS NULL)", name="state_place"),
     Index("state_due", "state", "due_at", postgresql_where=text("due_at IS NOT NULL")),
+    Index(
+        "state_line",
+        "entity_id",
+        "position",
+        postgresql_where=text("entity_id IS NOT NULL AND due_at IS NOT NULL AND state <> 'succeeded'"),
+    ),
+    Index(
+        "state_entity_doubt",
+        "entity_id",
+        "position",
+        postgresql_where=text("entity_id IS NOT NULL AND doubtful_since IS NOT NULL"),
+    ),
 )
 
 #: Append-only, by time partition. `content` is the keyed digest of what the event says; `chain` covers the one before.

@@ -54,9 +54,9 @@ class Job(NamedTuple):
 
     def attempt(self, timeout: float) -> Attempt:
         """The call, as the effect sees it."""
-        _, operation_id, number, revision, generation, _ = self.admitted
+        _, operation_id, number, revision, generation, _, position = self.admitted
         key = idempotency_key(operation_id, revision, generation)
-        return Attempt(OperationId(operation_id), number, key, result_key(operation_id), timeout, None)
+        return Attempt(OperationId(operation_id), number, key, result_key(operation_id), timeout, position)
 
     def finished(self) -> list[Finished]:
         """Its records, once its answer is saved."""

@@ -43,12 +43,12 @@ from counterfoil.streams.worker.ingest import Ingest
 from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.life import LEAVE_WITHIN, Ending, Life, Parts
-from counterfoil.streams.worker.runnable import RunnableType, TypesRefused, runnable_types, topics_of
+from counterfoil.streams.worker.runnable import RunnableType, runnable_types, topics_of
 from counterfoil.streams.worker.slots import Slots
 from counterfoil.streams.worker.sweeper import Pace, Sweeper
 from counterfoil.streams.worker.threads import Threads
 from counterfoil.streams.worker.watch import BrokerWatch, Patience, ProgressWatch
-from counterfoil.telemetry import alarm, log
+from counterfoil.telemetry import log
 
 #: Connections that a worker uses at once: two for the road, two for effects in the ledger, one each for lease, sweepers, notes.
 CONNECTIONS = 7
@@ -67,7 +67,7 @@ NOTE_EVERY = 0.25
 def run(settings: Settings, operations: Operations | None = None) -> int:
     """Run until SIGTERM or SIGINT; answers the exit code: 0, 3 (database or broker lost) or 4 (a fault).
 
-    Raises TypesRefused, Refused and SettingsError before anything is started.
+    Raises Refused and SettingsError before anything is started.
     """
     declared = operations if operations is not None else load_operations(settings.operations)
     types = _types(settings, declared)
@@ -109,18 +109,13 @@ def _end_at_once(number: int, frame: object) -> None:
 
 
 def _types(settings: Settings, declared: Operations) -> list[RunnableType]:
-    try:
-        types = runnable_types(
-            declared,
-            settings.rules_of,
-            progress_within=settings.progress_within,
-            batch=settings.batch,
-            lock=settings.registry_lock,
-        )
-    except TypesRefused as refused:
-        for name in refused.names:
-            alarm(LogEvent.TYPE_REFUSED, type=name)
-        raise
+    types = runnable_types(
+        declared,
+        settings.rules_of,
+        progress_within=settings.progress_within,
+        batch=settings.batch,
+        lock=settings.registry_lock,
+    )
     if not types:
         raise SettingsError(("operations", "has no type with an effect of its own: there is nothing for a worker to do"))
     return types

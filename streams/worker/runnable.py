@@ -1,7 +1,4 @@
-"""The operation types that a worker runs, each with what is compiled of its declaration once: rules, contract, patience.
-
-A type whose order needs the entity to be held is refused by name at the start, not skipped: its operations would wait in silence.
-"""
+"""The operation types that a worker runs, each with what is compiled of its declaration once: rules, contract, patience."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.core.effect import DoneElsewhere, Effect, InLedger, InLedgerBatch
-from counterfoil.core.errors import CounterfoilError
 from counterfoil.core.operation_type import OperationType
-from counterfoil.core.order import Unordered
 from counterfoil.core.roads import TO_WORKERS, arrival_topic
 from counterfoil.core.standing import Rules
 from counterfoil.schemas.contract import Contract, contract_of
@@ -23,17 +18,6 @@ from counterfoil.streams.worker.wanted import StillWanted
 
 #: Operations that effects one by one share a transaction with, at most; more would hold locks for long.
 ONE_BY_ONE = 100
-
-
-class TypesRefused(CounterfoilError):
-    """The worker cannot run these types; `names` lists them."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.names = tuple(names)
-        super().__init__(
-            f"this worker runs types whose order is Unordered(...) only, and these have another: {', '.join(self.names)}; "
-            "nothing was started"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +43,8 @@ def runnable_types(
 ) -> list[RunnableType]:
     """Compile what this worker runs; types whose effect is done elsewhere have no commands and are left out.
 
-    Raises TypesRefused, and Refused for a contract that does not fit.
+    Raises Refused for a contract that does not fit.
     """
-    found = [each for each in operations if not isinstance(each.effect, DoneElsewhere)]
-    refused = [each.name for each in found if not isinstance(each.order, Unordered)]
-    if refused:
-        raise TypesRefused(refused)
     return [
         RunnableType(
             name=each.name,
@@ -75,7 +55,7 @@ def runnable_types(
             patience=patience(progress_within.total_seconds(), rules.timeout.total_seconds()),
             still_wanted=each.still_wanted,
         )
-        for each in found
+        for each in operations
         if not isinstance(effect := each.effect, DoneElsewhere)
     ]
 

@@ -67,14 +67,16 @@ def _no_prefix() -> None:
 def _no_revision_match() -> None:
     from sqlalchemy import text
 
+    from counterfoil.core.order import Ordering
     from counterfoil.ledger import admission
     from counterfoil.ledger.arrays import column
     from counterfoil.ledger.statements.admitting import ADMIT, CANDIDATE
 
-    match = "AND f.asked_revision = f.revision AND f.same"
-    assert match in ADMIT.text
+    match, statement = "AND f.asked_revision = f.revision AND f.same", ADMIT[Ordering.UNORDERED]
+    assert match in statement.text
     columns = [column(name, element) for name, element in CANDIDATE.items()]
-    setattr(admission, "ADMIT", text(ADMIT.text.replace(match, "")).bindparams(*columns))  # noqa: B010
+    without = text(statement.text.replace(match, "")).bindparams(*columns)
+    setattr(admission, "ADMIT", {**ADMIT, Ordering.UNORDERED: without})  # noqa: B010
 
 
 def _no_acknowledgement_rule() -> None:

@@ -207,10 +207,3 @@ def test_the_newer_group_protocol_works_by_setting(works: Works) -> None:
     works.settled(in_batches, confirmed=20)
     eventually(lambda: works.committed(in_batches) == 20, what="the commits")
     assert worker.terminate() == 0
-
-
-def test_types_with_another_order_are_refused_by_name_and_nothing_starts(works: Works) -> None:
-    """S7."""
-    ended = works.line.run("worker", "--json", code=1, operations="tests.support.worked:ORDERED")
-    assert "upsert_projection" in ended.stderr + ended.stdout
-    assert '"started"' not in ended.stderr

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 #: Tables that grow with the ledger; `event_…` and `published_…` are partitions.
-GROWING = re.compile(r"(operation|payload|state|outbox|event|published|raw_record|acknowledged)(_.*)?")
+GROWING = re.compile(r"(operation|payload|state|outbox|event|published|raw_record|acknowledged|entity)(_.*)?")
 _OURS = ("SAVEPOINT", "RELEASE", "ROLLBACK", "SHOW")
 
 

@@ -144,7 +144,6 @@ push = _type(
 )
 push_async = _type("push_async", effect=Effect(_ADAPTER.effect, KEYED, timeout=seconds(4), errors=ERRORS, retry=SOON), proof=None)
 OPERATIONS = Operations(in_batches, one_by_one, push, push_async)
-ORDERED = Operations(in_batches, by_version)
 
 #: Short enough for a test, long enough for a busy machine.
 QUICK = {

@@ -7,18 +7,16 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
-import pytest
-
 from counterfoil.core.effect import Effect
 from counterfoil.core.sink import Limits
 from counterfoil.streams.worker.in_hand import LONGEST_TAIL, MOST_BYTES, Finished, InHand
 from counterfoil.streams.worker.record import Record
-from counterfoil.streams.worker.runnable import RunnableType, TypesRefused, runnable_types, topics_of
+from counterfoil.streams.worker.runnable import RunnableType, runnable_types, topics_of
 from counterfoil.streams.worker.slots import Slots
 from counterfoil.streams.worker.threads import Threads
 from tests.support.stock import rules_of
 from tests.support.waiting import eventually
-from tests.support.worked import OPERATIONS, ORDERED, in_batches, push, push_async
+from tests.support.worked import OPERATIONS, in_batches, push, push_async
 
 PLACE = ("l.in_batches.commands", 0)
 
@@ -132,14 +130,6 @@ def _types(**changed: Any) -> dict[str, RunnableType]:
     }
     types = runnable_types(changed.pop("operations", OPERATIONS), rules_of, **{**given, **changed})
     return {each.name: each for each in types}
-
-
-def test_types_whose_order_holds_entities_are_refused_by_name() -> None:
-    """S7: run without their order, they would go backwards."""
-    with pytest.raises(TypesRefused) as refused:
-        _types(operations=ORDERED)
-    assert refused.value.names == ("upsert_projection",)
-    assert "upsert_projection" in str(refused.value)
 
 
 def test_each_type_has_two_roads_and_its_own_places() -> None:

@@ -10,7 +10,9 @@ from datetime import datetime
 
 from counterfoil.core.decisions.answers import doubted, may_be_resent
 from counterfoil.core.decisions.moves import NOW, Ask, Move
+from counterfoil.core.decisions.ordering import FREE, Turn
 from counterfoil.core.events import EventKind
+from counterfoil.core.order import Ordering
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import REVIEW_WITHIN, Rules, Standing
@@ -47,11 +49,14 @@ def send_again(rules: Rules, standing: Standing, *, now: datetime) -> Move | Non
     return Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, Reason.NO_PROBE_RESEND.value, standing.outcome, NOW)
 
 
-def not_admissible(rules: Rules, standing: Standing, now: datetime, *, by: Actor = Actor.WORKER) -> Move | None:
+def not_admissible(
+    rules: Rules, standing: Standing, now: datetime, *, by: Actor = Actor.WORKER, turn: Turn = FREE
+) -> Move | None:
     """Where a queued or retry_wait operation goes that must not be admitted; None: nothing here forbids its admission.
 
     Asked by the worker before it admits and by the due sweeper before it sends a record again. Closing is not the sweeper's:
-    for a cancel without doubt it gets None, and the worker that receives the record closes.
+    for a cancel without doubt, or a superseded one, it gets None, and the worker that receives the record closes. `turn` is what
+    its entity says; an operation that merely waits for another one gets None too.
     """
     if standing.state not in WAITING:
         return None
@@ -60,6 +65,10 @@ def not_admissible(rules: Rules, standing: Standing, now: datetime, *, by: Actor
         if doubtful:
             return _look_first(rules, standing, Reason.CANCEL_ASKED)
         return cancelled(standing) if by is Actor.WORKER else None
+    if turn.overtakes(standing):
+        if doubtful or rules.ordering is Ordering.STRICT:
+            return _look_first(rules, standing, Reason.LATER_SENT)
+        return cancelled(standing, Reason.SUPERSEDED) if by is Actor.WORKER else None
     if standing.tries_left <= 0:
         return set_aside(rules, standing, Reason.TRIES_USED_UP.value)
     if doubtful and not standing.accepted_risk and not rules.harmless(standing, now):

@@ -69,7 +69,8 @@ moved AS (
         chain = sha256(s.chain || int8send(s.number) || int4send(s.sequence + 1) || convert_to(a.kind, 'UTF8') || a.content)
     FROM asked a
     WHERE s.number + 0 = a.number AND s.number = ANY (ARRAY(SELECT number FROM asked)) AND s.sequence = a.expected
-    RETURNING s.number, s.sequence, s.events, s.chain, a.kind, a.state, a.attempt, a.reason, a.detail, a.content
+    RETURNING s.number, s.sequence, s.events, s.chain, a.kind, a.state, a.attempt, a.reason, a.detail, a.content,
+        s.entity_id, s.position
 ),
 told AS (
     INSERT INTO counterfoil.event
@@ -85,7 +86,7 @@ sent AS (
         AS o(number, shard, kind, type, id, revision, key, value, headers, traceparent)
     JOIN moved m ON m.number = o.number
 )
-SELECT number FROM moved
+SELECT number, entity_id, position FROM moved
 """
 ).bindparams(
     bindparam("m_now", type_=DateTime(timezone=True)),

@@ -8,22 +8,35 @@ from sqlalchemy import TextClause, text
 
 from counterfoil.ledger.arrays import column
 
+#: In the line of its entity: open, and not passed for good. Word for word the predicate of the index `state_line`.
+IN_LINE = "due_at IS NOT NULL AND state <> 'succeeded'"
+
 #: Queued and waiting operations whose due time has come, and what is known of their newest command record: noted in
 #: `published` (an hour's step of the clock is allowed for; past it the note reads as lost, and a copy is harmless), and passed by
-#: the group's commits.
+#: the group's commits. `waits`: told to wait for an operation of its Strict entity, and that one is still before it.
 SEND_DUE: TextClause = text(
     """
 WITH clock AS MATERIALIZED (SELECT counterfoil.ledger_time() AS now),
 due AS MATERIALIZED (
-    SELECT s.number, s.state, s.revision, s.generation, s.sent_at, s.sent_id, s.attempt, s.sequence
+    SELECT s.number, s.state, s.revision, s.generation, s.sent_at, s.sent_id, s.attempt, s.sequence,
+        s.entity_id AS line, s.position
     FROM counterfoil.state s
     WHERE s.state = :d_state AND s.due_at <= (SELECT now FROM clock)
     ORDER BY s.due_at LIMIT :d_limit FOR NO KEY UPDATE SKIP LOCKED
 ),
 known AS MATERIALIZED (
     SELECT d.*, o.operation_id, o.type, o.entity, o.traceparent, now,
-        (SELECT r.due_at FROM counterfoil.raw_record r WHERE r.number = d.number AND r.status = 'held' LIMIT 1) AS held_until,
-        p.record_offset, p.partition
+        (
+            SELECT r.due_at FROM (SELECT due_at, status FROM counterfoil.raw_record WHERE number = d.number OFFSET 0) r
+            WHERE r.status = 'held' LIMIT 1
+        ) AS held_until,
+        p.record_offset, p.partition,
+        d.line IS NOT NULL AND d.sent_id IS NULL AND EXISTS (
+            SELECT 1 FROM counterfoil.entity e, LATERAL (
+                SELECT 1 FROM counterfoil.state
+                WHERE entity_id = d.line AND position >= e.head AND position < d.position AND IN_LINE LIMIT 1
+            ) f WHERE e.id = d.line
+        ) AS waits
     FROM due d CROSS JOIN clock
     CROSS JOIN LATERAL (
         SELECT operation_id, type, entity, traceparent FROM counterfoil.operation WHERE number = d.number OFFSET 0
@@ -34,13 +47,13 @@ known AS MATERIALIZED (
     ) p ON true
 )
 SELECT k.number, k.operation_id, k.type, k.entity, k.revision, k.generation, k.attempt, k.traceparent, k.held_until, k.now,
-    k.sent_at, k.sent_id, k.record_offset IS NOT NULL AS noted,
+    k.sent_at, k.sent_id, k.waits, k.record_offset IS NOT NULL AS noted,
     EXISTS (
         SELECT 1 FROM counterfoil.acknowledged a
         WHERE a.topic = :d_before || k.type || :d_after AND a.partition = k.partition AND a.up_to > k.record_offset
     ) AS passed
 FROM known k
-"""
+""".replace("IN_LINE", IN_LINE)
 )
 
 SEND = {"s_number": "int8", "s_shard": "int2", "s_id": "uuid", "s_type": "text", "s_revision": "int4", "s_generation": "int4",
@@ -63,7 +76,7 @@ noted AS (
 ),
 told AS (
     INSERT INTO counterfoil.event (number, ordinal, sequence, at, kind, state, attempt, reason, secret, content, chain)
-    SELECT n.number, n.events, n.sequence, :s_now, 'sent_again', n.state, n.attempt, 'sent_again', :s_secret, a.content, n.chain
+    SELECT n.number, n.events, n.sequence, :s_now, 'sent_again', n.state, n.attempt, :s_reason, :s_secret, a.content, n.chain
     FROM noted n JOIN asked a ON a.number = n.number
 )
 INSERT INTO counterfoil.outbox (shard, id, kind, type, number, operation_id, revision, generation, key, traceparent, created_at)
