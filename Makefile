@@ -67,7 +67,7 @@ acceptance: setup ## the tests of the command line, with processes that are kill
 cases: $(STAMP) ## each public fault case with its tests; fails for one without
 	$(BIN)/python -m tests.support.cases
 
-explore: $(STAMP) ## every order of events through the real core, each named trace (ARGS='--only T7')
+explore: $(STAMP) ## every order of events through the real core, each named trace, and the simulator (ARGS='--only T7', '--seed 42')
 	@$(BIN)/python -m tests.explore $(ARGS)
 
 # -- showing

@@ -1,6 +1,6 @@
-"""`make explore`: the table of searches and the named cases; exit 1 where an invariant falls or a rule is not missed.
+"""`make explore`: the table of searches, the named cases, the simulator; exit 1 where an invariant falls or a rule is not missed.
 
-`--only WORD` takes the configurations and cases whose name has the word.
+`--only WORD` takes the configurations and cases whose name has the word; `--seed N` plays one life of the simulator again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.explore import topic
 from tests.explore.cases import REAL, Case, single
 from tests.explore.configuration import CONFIGURATIONS, Configuration
 from tests.explore.search import Found, Search
+from tests.explore.simulator import SEEDS, replayed, simulated
 
 #: Fewer distinct states than these are not the search that the design speaks of.
 FEWEST_STATES: Final = 100_000
@@ -93,7 +94,11 @@ def main(arguments: list[str]) -> int:
     """Everything; 1 where anything is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.explore", description="Exhaustive search of the real core.")
     parser.add_argument("--only", metavar="WORD", default="", help="configurations and cases whose name has the word")
+    parser.add_argument("--seed", type=int, metavar="N", help="play one life of the simulator again, event by event")
+    parser.add_argument("--seeds", type=int, metavar="N", default=SEEDS, help="lives of the simulator (default: %(default)s)")
     asked = parser.parse_args(arguments)
+    if asked.seed is not None:
+        return replayed(asked.seed)
     run, began = Run(), time.process_time()
 
     def chosen(name: str) -> bool:
@@ -107,7 +112,10 @@ def main(arguments: list[str]) -> int:
         run.covered()
     print()
     cases(run, chosen)
-    print(f"\n{time.process_time() - began:.0f} s of one core; {run.wrong} wrong")
+    print()
+    if not asked.only:
+        run.wrong += simulated(asked.seeds)
+    print(f"{time.process_time() - began:.0f} s of one core; {run.wrong} wrong")
     return 1 if run.wrong else 0
 
 

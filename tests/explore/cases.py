@@ -102,8 +102,8 @@ def _any_revision(rules: Rules, standing: Standing, answered: Answered, **facts:
     return REAL.record_outcome(rules, standing, replace(answered, revision=standing.revision), **facts)
 
 
-def _any_record(rules: Rules, standing: Standing, now: Any, *, revision: int) -> bool:
-    return revision > 0 and REAL.may_admit(rules, standing, now, revision=standing.revision)
+def _any_record(rules: Rules, standing: Standing, now: Any, **facts: Any) -> bool:
+    return REAL.may_admit(rules, standing, now, **(facts | {"revision": standing.revision}))
 
 
 def _with_tries(standing: Standing) -> Standing:
@@ -197,8 +197,8 @@ def _seen_late(ask: Callable[..., Any]) -> Callable[..., Any]:
     return asked
 
 
-def _always_harmless(rules: Rules, standing: Standing, now: Any, *, revision: int) -> bool:
-    return REAL.may_admit(rules, _sure_of_all(standing), now, revision=revision)
+def _always_harmless(rules: Rules, standing: Standing, now: Any, **facts: Any) -> bool:
+    return REAL.may_admit(rules, _sure_of_all(standing), now, **facts)
 
 
 def _undoubted(standing: Standing, seen: Any) -> Any:

@@ -1,7 +1,6 @@
 """The real core, asked once for each distinct question: rows in ticks go in, rows after the decision come out.
 
-`Core` names every decision that the search rests on; a case replaces one of them to see whether the search notices. The rest of
-this module is what the ledger's statements do with an answer.
+`Core` names every decision that the search rests on; a case replaces one of them to see whether the search notices.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from counterfoil.core import decisions
 from counterfoil.core.decisions import Answered, Ask, Kept, Move, TooLate, admission, reviews, verdicts
@@ -18,11 +17,12 @@ from counterfoil.core.events import EventKind
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules, Standing
-from counterfoil.core.states import FINAL, State
+from counterfoil.core.states import State
 from counterfoil.core.transitions import Actor
 from counterfoil.core.verdicts import Seen
 from tests.explore.configuration import TICK, ZERO, Configuration
 from tests.explore.world import Mind, Op
+from tests.explore.writing import NOTHING, Decision, written
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SEQUENCE: Final = 7  #: every row has it: what was read before a transition is dropped instead
@@ -68,20 +68,6 @@ class Core:
     look_first: Callable[..., Move | Refused] = _look_first
     replay: Callable[..., Move | Refused] = _replay
     sequence_checked: bool = True  #: a decision on an older sequence is void: the condition of every statement
-
-
-class Decision(NamedTuple):
-    """What became of a question: the row afterwards; None: nothing is written."""
-
-    op: Op | None
-    moved: bool = False  #: a transition, so that whatever was read before is out of date
-    applied: bool = False  #: a receipt that is only evidence
-    claims: bool = False  #: it denies the effect
-
-
-_NOTHING: Final = Decision(None)
-#: Reasons that say "no effect" of what is not applicable.
-_DENYING: Final = frozenset({Reason.CANCELLED.value, Reason.SUPERSEDED.value})
 
 
 class Deciding:
@@ -155,7 +141,7 @@ class Deciding:
         found: Decision | None = self._answers.get(key)
         if found is None:
             answers = (self.settle(op, attempt, outcome, op.revision) for outcome in AttemptOutcome)
-            found = self._answers[key] = next((one for one in answers if one.moved), _NOTHING)
+            found = self._answers[key] = next((one for one in answers if one.moved), NOTHING)
         return found
 
     def recorded(self, op: Op, attempt: int) -> Decision:
@@ -246,64 +232,3 @@ class Deciding:
             op: Op = key[1] if isinstance(key[1], Op) else key[2]
             found = self._answers[key] = written(op, ask(self.standing(op)), attempt)
         return found
-
-
-def written(op: Op, decision: object, attempt: int = 0) -> Decision:
-    """What the statements of the ledger make of a row."""
-    if isinstance(decision, Move):
-        return _moved(op, decision)
-    if isinstance(decision, Ask):
-        return _NOTHING if op.cancel else Decision(op._replace(cancel=True))
-    if isinstance(decision, Kept) and decision.applied:
-        return Decision(_evidence(op, attempt, decision.reason == Reason.OLD_REVISION.value), applied=True)
-    return _NOTHING
-
-
-def _moved(op: Op, move: Move) -> Decision:
-    since, key, unresolved = op.since, op.key, op.unresolved
-    if move.doubt:
-        unresolved = True
-        if since is None:
-            since, key = op.admitted, (op.revision, 0)
-    if move.doubt_over:
-        since, key, unresolved = None, None, False
-    if move.resolved:
-        unresolved = False
-    absent = move.reason in _DENYING or (move.reason == Reason.DECIDED.value and move.doubt_over)
-    after = op._replace(
-        state=move.to,
-        outcome=move.outcome,
-        since=since,
-        key=key,
-        unresolved=unresolved,
-        tries=op.tries + move.try_back + move.granted,
-        risk=op.risk or move.risk,
-        closed=move.wait is None,
-        receipt=op.receipt or (move.outcome is AttemptOutcome.DONE and move.wait is not None),
-        denied=move.to is State.NOT_APPLICABLE and absent,
-    )
-    return Decision(after, moved=True)
-
-
-def _evidence(op: Op, attempt: int, edited: bool) -> Op:
-    """A receipt that is only evidence makes its attempt doubtful; an older one, or of an older revision, under its own key."""
-    if op.state in FINAL:
-        return op
-    op = op._replace(receipt=True)
-    if op.since is not None:
-        return op
-    older = attempt < op.attempt
-    age = op.admitted if op.admitted is not None else 0
-    return op._replace(since=age + older, key=(0 if older or edited else op.revision, 0))
-
-
-def admitted(op: Op) -> Op:
-    """After the statement that admits."""
-    return op._replace(
-        state=State.RUNNING,
-        attempt=op.attempt + 1,
-        tries=op.tries - 1,
-        outcome=AttemptOutcome.OPEN,
-        admitted=0,
-        risk=False,
-    )

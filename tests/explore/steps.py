@@ -14,9 +14,10 @@ from counterfoil.core.states import WAITING, State
 from counterfoil.core.transitions import Actor
 from counterfoil.core.verdicts import Verdict
 from tests.explore.configuration import Configuration
-from tests.explore.deciding import Core, Deciding, Decision, admitted
+from tests.explore.deciding import Core, Deciding
 from tests.explore.passing import Nature
 from tests.explore.world import Mind, Request, World
+from tests.explore.writing import Decision, admitted
 
 
 class Step(NamedTuple):

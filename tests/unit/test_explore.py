@@ -9,7 +9,10 @@ import pytest
 from tests.explore import topic
 from tests.explore.cases import REAL, Case, single
 from tests.explore.configuration import KINDS, Configuration
+from tests.explore.life import Life
+from tests.explore.row import Broken
 from tests.explore.search import Search
+from tests.explore.simulator import live
 
 #: Cases whose search with the rule in place takes longer than a unit test may; `make explore` has them.
 LONG = frozenset({"H3"})
@@ -44,3 +47,26 @@ def test_a_search_that_finds_something_tells_the_shortest_way_to_it() -> None:
     case = next(case for case in single() if case.rule == "tries are bounded")
     found = Search(replace(case.configuration, cancels=False), case.without, case.wanted).run()
     assert found.trace[-1].startswith("admit 3")
+
+
+def test_no_life_of_the_simulator_breaks_an_invariant() -> None:
+    """S1, S2, S3, S8 to S11, S13, S22, L1, L4: with real durations, due times and back-offs; every kind of end was met."""
+    lives = live(0, 1_500)
+    assert lives.broken is None
+    assert set(lives.ends) >= {"confirmed", "succeeded", "not_applicable", "quarantined", "compensated"}
+
+
+@pytest.mark.parametrize("name", ["T1", "T2", "T8", "T9"])
+def test_the_simulator_finds_a_missing_rule_and_plays_its_seed_again(name: str) -> None:
+    """The seed that it prints leads to the same fault, event by event."""
+    core = next(case.without for case in single() if case.name == name)
+    found = live(0, 1_000, core).broken
+    assert found is not None
+    seed, invariant, words = found
+    told = []
+    for _ in range(2):
+        with pytest.raises(Broken) as broken:
+            Life(seed, core).run()
+        assert (broken.value.invariant, broken.value.words) == (invariant, words)
+        told.append(broken.value.log)
+    assert told[0] == told[1]
