@@ -13,12 +13,14 @@ from counterfoil.cli.answer import ago, moment
 from counterfoil.cli.operation_ahead import SENTENCES
 from counterfoil.cli.operation_cause import cause_data, cause_words, raised_words
 from counterfoil.cli.operation_log import Entry, topic_of_row
+from counterfoil.cli.operation_place import before_words, behind_words
 from counterfoil.cli.shown import cell
 from counterfoil.core.decisions import Ahead
 from counterfoil.core.identity import idempotency_key
 from counterfoil.core.reasons import reason_advice, reason_sentence
 from counterfoil.core.roads import KINDS, TO_WORKERS
 from counterfoil.core.states import EXCEPTIONS, State
+from counterfoil.ledger.ordering import Place
 from counterfoil.ledger.reading import History, Whole
 
 
@@ -31,6 +33,7 @@ class View:
     history: History
     log: list[Entry]
     ahead: Ahead | None = None  #: of one that awaits confirmation; None: not known here
+    place: Place | None = None  #: in its entity; None: it has no order, or is over
 
 
 def waiting(view: View, *, utc: bool = True) -> str:
@@ -44,6 +47,8 @@ def waiting(view: View, *, utc: bool = True) -> str:
         case State.QUEUED | State.RETRY_WAIT:
             if one.not_before is not None and one.not_before > one.now:
                 return "its due time; then its command record is sent"
+            if (turn := before_words(view.place, one.state)) is not None:
+                return turn
             if any(row.kind in TO_WORKERS for row in view.history.unpublished):
                 return "the relay, to publish its command record"
             return "a worker, to take its command record"
@@ -71,6 +76,7 @@ def as_data(view: View) -> dict[str, Any]:
         **tried,
         "cause": cause_data(one, history),
         "waiting": waiting(view),
+        "entity": None if view.place is None else view.place._asdict(),
         "idempotency_key": idempotency_key(one.operation_id, one.revision, one.generation),
         **{name: value for name, value in whole.items() if name not in {"reason", "attempt", "tries_left", "now"}},
         "read_at": one.now,
@@ -97,6 +103,7 @@ def _facts(view: View, utc: bool) -> list[tuple[str, str]]:
         ("raised", raised_words(one, view.history)),
         ("what to do", reason_advice(one.reason)),
         ("waits for", waiting(view, utc=utc)),
+        ("entity", behind_words(view.place)),
         ("due", due),
         ("not before", at(one.not_before)),
         ("doubtful since", at(one.doubtful_since)),

@@ -69,6 +69,7 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
 def _view(connection: Any, settings: Settings, operation_id: UUID) -> View:
     from counterfoil.cli.operation_ahead import ahead_of
     from counterfoil.ledger.names import ledger_of
+    from counterfoil.ledger.ordering import place_of
     from counterfoil.ledger.reading import history, passed, whole
 
     ledger = ledger_of(connection).name
@@ -77,7 +78,7 @@ def _view(connection: Any, settings: Settings, operation_id: UUID) -> View:
     received = deliveries(told.events, ledger, one.type)
     acknowledged = passed(connection, sorted({delivery.place for delivery in received}), one.created_at)
     log = entries(told.events, received, acknowledged, told.published)
-    return View(ledger, one, told, log, ahead_of(connection, settings, one))
+    return View(ledger, one, told, log, ahead_of(connection, settings, one), place_of(connection, one.number))
 
 
 @app.command()

@@ -21,7 +21,7 @@ from counterfoil.core.standing import Rules, Standing
 from counterfoil.core.states import State
 from counterfoil.ledger.arrays import Array, columns
 from counterfoil.ledger.names import Ledger
-from counterfoil.ledger.statements.ordering import HOLD, LOCK_LINES, MOVE_HEADS, NEXT, OLDER, SEND_ONLY, TELL_TO_WAIT
+from counterfoil.ledger.statements.ordering import HOLD, LOCK_LINES, MOVE_HEADS, NEXT, OLDER, PLACE, SEND_ONLY, TELL_TO_WAIT
 from counterfoil.ledger.statements.sweeping import LOOK_LATER, SEND, SEND_AGAIN
 
 #: How soon the sweeper looks for the record of an operation whose turn came, where one should be under way.
@@ -37,6 +37,27 @@ class Left(NamedTuple):
     entity: UUID | None
     position: int | None
     to: State
+
+
+#: No line is counted further than this.
+MOST_COUNTED = 10_000
+
+
+class Place(NamedTuple):
+    """Where an operation that is not over stands in its entity, as people are shown it."""
+
+    strict: bool
+    position: int  #: its number in the entity (Strict), or its version (LatestWins)
+    behind: UUID | None  #: the operation that it waits for
+    behind_state: str | None
+    before: int  #: how many are before it in a Strict line; up to MOST_COUNTED
+    waiting: int  #: how many wait behind it; up to MOST_COUNTED
+
+
+def place_of(connection: Connection, number: int) -> Place | None:
+    """None for an operation without an order, and for one that holds nobody up any more."""
+    row = connection.execute(PLACE, {"p_number": number, "p_most": MOST_COUNTED}).one_or_none()
+    return None if row is None else Place(*row)
 
 
 def hold(connection: Connection, numbers: Iterable[int]) -> None:

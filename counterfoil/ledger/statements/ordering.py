@@ -126,3 +126,30 @@ UPDATE counterfoil.state s SET due_at = a.due_at, sent_at = NULL, sent_id = NULL
 FROM asked a WHERE s.number + 0 = a.number AND s.number = ANY (ARRAY(SELECT number FROM asked))
 """
 ).bindparams(column("p_number", "int8"), column("p_due", "timestamptz"))
+
+#: Where one operation stands in its entity, for people. Counts stop at `p_most`; nothing is locked.
+PLACE: TextClause = text(
+    """
+SELECT e.head IS NOT NULL AS strict, s.position, f.operation_id AS behind, f.state AS behind_state, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM counterfoil.state WHERE entity_id = s.entity_id AND position >= e.head AND position < s.position
+                AND IN_LINE LIMIT :p_most
+        ) b
+    ) AS before, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM counterfoil.state WHERE entity_id = s.entity_id AND position > s.position AND IN_LINE
+                AND (e.head IS NOT NULL OR (sent_id IS NULL AND state IN ('queued', 'retry_wait'))) LIMIT :p_most
+        ) w
+    ) AS waiting
+FROM counterfoil.state s, LATERAL (SELECT head FROM counterfoil.entity WHERE id = s.entity_id) e
+LEFT JOIN LATERAL (
+    (SELECT number, state FROM counterfoil.state WHERE entity_id = s.entity_id AND position >= e.head AND position < s.position
+        AND IN_LINE ORDER BY position LIMIT 1)
+    UNION ALL
+    (SELECT number, state FROM counterfoil.state WHERE e.head IS NULL AND s.sent_id IS NULL AND entity_id = s.entity_id
+        AND position < s.position AND IN_LINE AND HOLDS ORDER BY position DESC LIMIT 1)
+) first ON true
+LEFT JOIN LATERAL (SELECT o.operation_id, first.state FROM counterfoil.operation o WHERE o.number = first.number) f ON true
+WHERE s.number = :p_number AND s.due_at IS NOT NULL AND s.state <> 'succeeded'
+""".replace("IN_LINE", IN_LINE).replace("HOLDS", HOLDS)
+)
