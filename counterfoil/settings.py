@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     group_protocol: Literal["classic", "consumer"] = "classic"  #: classic = cooperative-sticky; consumer = KIP-848
     datadir: Path | None = None  #: Faust's own data folder; None: a temporary one
 
+    breaker_after: Whole = 10  #: operations that fail in a row, as at a sink that is down, before nothing more is sent to it
+    breaker_wait: Duration = timedelta(seconds=5)  #: before the first probe of such a sink; doubled with each, up to a minute
+
     # -- due
     due_every: Duration = timedelta(seconds=1)  #: how often the sweepers look
     due_batch: Annotated[int, Field(ge=1, le=10_000)] = 500  #: operations that one pass of a sweeper moves

@@ -1,11 +1,11 @@
-"""What `check` looks at: settings and types, the database, the brokers. Each has its own verdict, whatever the others have.
+"""What `check` looks at: settings and types, the database, what holds work back, the brokers. Each has its own verdict.
 
 It reads only. A finding has names, counts and what to do; never a setting's value, a URL or an exception's text.
 """
 
 from collections.abc import Iterator
 
-from counterfoil.cli import broker_checks, database_checks
+from counterfoil.cli import broker_checks, database_checks, limit_checks
 from counterfoil.cli.finding import Finding, Mark
 from counterfoil.core.errors import CounterfoilError
 from counterfoil.core.operation_type import Operations
@@ -27,6 +27,8 @@ def look() -> Iterator[Finding]:
     database = list(database_checks.look(settings))
     yield from database
     readable = all(one.mark is Mark.OK for one in database if one.name in {"database", "migrations"})
+    if readable and operations is not None:
+        yield from limit_checks.look(settings, operations)
     yield from broker_checks.look(settings, operations, accepted=database_checks.accepted(settings) if readable else None)
 
 
@@ -56,11 +58,4 @@ def _types(settings: Settings) -> tuple[Operations | None, list[Finding]]:
         else:
             told = f"{contract.subject}, version {contract.version}, id {contract.schema_id}"
             found.append(Finding(f"contract of {one.name}", Mark.OK, told))
-    return operations, [*found, *_limits(operations)]
-
-
-def _limits(operations: Operations) -> Iterator[Finding]:
-    """What is declared and not kept yet."""
-    for name in sorted({one.sink.name for one in operations.types if one.sink and one.sink.limits.per_second is not None}):
-        todo = "Until it is, let `limits.concurrency` bound the calls, or the sink refuse what is too much (`Temporary`)."
-        yield Finding(f"limits of {name}", Mark.NOTE, "`per_second` is declared, and not enforced in this release", todo)
+    return operations, found

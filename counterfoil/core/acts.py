@@ -27,6 +27,7 @@ class Action(StrEnum):
     CANCEL = "cancel", "Cancelled an operation, or asked for it"
     PAUSE = "pause", "Paused an operation type or a sink"
     RESUME = "resume", "Resumed an operation type or a sink"
+    LIMIT = "limit", "Set a sink's limits"
     RELEASE = "release", "Released held records"
     REVEAL = "reveal", "Looked at raw bytes that are masked for others"
     EXPORT = "export", "Wrote a list of dead letters to a file, masked"

@@ -82,5 +82,10 @@ class LogEvent(StrEnum):
     COMMIT_FAILED = "commit_failed"  #: of offsets; made again with the next
     NO_PROGRESS = "no_progress"  #: alarm: lag, and nothing finished for `progress_within`; the worker leaves
     THREADS_LOST = "threads_lost"  #: alarm: too many calls past their time-out; the worker leaves
+    BREAKER_OPENED = "breaker_opened"  #: alarm: a sink is down; nothing is sent to it but a probe now and then
+    BREAKER_PROBED = "breaker_probed"  #: the sink is still down; the next probe comes later
+    BREAKER_CLOSED = "breaker_closed"  #: the sink answers again
+    PAUSED = "paused"  #: this worker runs no more of a type, or of a sink's types, until it is resumed
+    RESUMED = "resumed"  #: this worker runs it again
     SWEPT = "swept"  #: a pass of a due sweeper, with its counts
     UNEXPECTED = "unexpected"  #: an error that nobody sorted; its class only

@@ -60,6 +60,12 @@ class Reason(StrEnum):
         "Use the identity or version of the new content; the first operation is unchanged.",
     )
     UNKNOWN_OPERATION = "unknown_operation", "The ledger has no such operation", "Check the id and the ledger's name."
+    NOT_PAUSED = "not_paused", "It is not paused", "`counterfoil sinks list` shows what is."
+    UNKNOWN_SINK = (
+        "unknown_sink",
+        "No declared operation type has a sink of that name",
+        "`counterfoil sinks list` shows those that there are.",
+    )
     LEDGER_NOT_INITIALISED = "ledger_not_initialised", "This database holds no ledger", "Run `counterfoil init`."
     CONTRACT_MISSING = (
         "contract_missing",
@@ -137,7 +143,16 @@ class Reason(StrEnum):
         "Too little of the attempt's time was left to send it",
         "If it comes often, lower the worker's batch or raise its concurrency.",
     )
-    NOT_SENT_BREAKER = "not_sent_breaker", "The sink's breaker opened before anything was sent", "Look at the sink."
+    NOT_SENT_BREAKER = (
+        "not_sent_breaker",
+        "The sink's breaker opened before anything was sent",
+        "Look at the sink: `counterfoil sinks show` says since when it is down.",
+    )
+    NOT_SENT_PAUSED = (
+        "not_sent_paused",
+        "Its type or its sink was paused before anything was sent",
+        "Nothing: it goes on when the pause ends.",
+    )
     PERMANENT_FAILURE = (
         "permanent_failure",
         "Certainly not applied, and repeating cannot help",

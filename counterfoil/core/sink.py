@@ -33,15 +33,22 @@ class NotAtAll(Declared):
 
 
 class Limits(Declared):
-    """First values; the ledger's settings win."""
+    """First values, shared by all workers of a ledger; the ledger's settings win."""
 
-    concurrency: int = 16  #: calls in flight of one worker (a later release shares them among all); 1 to 10,000
-    per_second: float | None = None  #: calls a second; above zero; None: not limited. Declared only: not enforced yet
+    concurrency: int = 16  #: calls in flight, of all workers together; 1 to 10,000
+    per_second: float | None = None  #: calls a second, of all workers together; above zero; None: not limited
 
     def _check(self) -> None:
         checks.a_whole_number("Limits", "concurrency", self.concurrency, 1, 10_000)
         if self.per_second is not None:
             checks.a_number("Limits", "per_second", self.per_second)
+
+
+def in_force(
+    concurrency: int | None, per_second: float | None, declared: int, declared_rate: float | None
+) -> tuple[int, float | None]:
+    """The limits that hold: the ledger's, where a person has set them (`concurrency` is there), else the declared ones."""
+    return (declared, declared_rate) if concurrency is None else (concurrency, per_second)
 
 
 class Sink(Declared):

@@ -16,6 +16,7 @@ CounterName = Literal[
     "rows_published",  # outbox rows with their delivery report, by type
     "rows_refused",  # outbox rows moved aside, by type and reason
     "sends_unknown",  # sends whose report never came, by type
+    "breakers_opened",  # times that this worker found a sink down
     "due_taken",  # operations that a sweeper moved, by type and state
 ]
 CountKey = tuple[CounterName, str, str, str]  # name, type, reason, state: the only labels (D95)

@@ -26,6 +26,7 @@ class Fields(TypedDict, total=False):
     operation_id: UUID | str
     number: int
     type: str
+    sink: str
     state: str
     attempt: int
     revision: int

@@ -1,8 +1,8 @@
 """Calls effects outside the ledger, each with its time-out, and sorts what comes back; async ones on the loop, others on threads.
 
-The last check before the first byte is here: the session's lease by a clock that counts suspension, the attempt's own time, and
-whether the worker stops. Every job is answered exactly once; what comes after its time-out is handed on as late. No exception of
-an effect leaves this module.
+The last check before the first byte is here: the session's lease by a clock that counts suspension, the attempt's own time,
+whether the type's gates are shut, and whether the worker stops. Every job is answered exactly once; what comes after its time-out
+is handed on as late. No exception of an effect leaves this module.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterfoil.core.decisions import Answered
 from counterfoil.core.effect import Effect
@@ -29,13 +29,20 @@ OVER = 0.2
 Answer = Callable[[Job, Answered], None]
 
 
+class Asked(NamedTuple):
+    """Who is asked right before a call."""
+
+    lease: Lease
+    refusal: Callable[[], Reason | None]  #: why the type's gates let nothing through
+
+
 class Executor:
     """The effects of one type, on one event loop."""
 
-    def __init__(self, effect: Effect[Any], lease: Lease, threads: Threads, answer: Answer, late: Answer) -> None:
+    def __init__(self, effect: Effect[Any], asked: Asked, threads: Threads, answer: Answer, late: Answer) -> None:
         self._effect = effect
         self._timeout = effect.timeout.total_seconds()
-        self._lease = lease
+        self._asked = asked
         self._threads = threads
         self._answer = answer  # called once for each job, on the loop
         self._late = late  # called, on the loop, for what comes after the answer
@@ -60,11 +67,11 @@ class Executor:
         """Why nothing may be sent any more; None: the first byte may leave within the send grace."""
         if self.stopping:
             return Reason.NOT_SENT_SHUTDOWN
-        if not self._lease.holds(job.session):
+        if not self._asked.lease.holds(job.session):
             return Reason.NOT_SENT_LEASE
         if job.until - boottime() < self._timeout:
             return Reason.NOT_SENT_TIME
-        return None
+        return self._asked.refusal()
 
     def _sorted(self, job: Job, error: BaseException) -> Answered:
         return answers.raised(self._effect.errors, job.admitted.attempt, job.admitted.revision, error)

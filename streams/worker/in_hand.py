@@ -15,7 +15,8 @@ from counterfoil.streams.worker.prefix import Passed, Prefix
 from counterfoil.streams.worker.progress import Place
 from counterfoil.streams.worker.record import Record
 
-#: Bytes of values in hand, of all types, above which nothing more is taken: the bound of the process's memory.
+#: Bytes of values in hand, of all types, above which nothing more is taken: the bound of the process's memory. Each type has its
+#: part of them, so that one that is paused, or whose sink is down, holds up no other (L3).
 MOST_BYTES = 32 * 1024 * 1024
 #: Offsets of one partition that wait behind an unfinished one, above which it is paused (D35).
 LONGEST_TAIL = 20_000
@@ -40,8 +41,9 @@ class Committable(NamedTuple):
 class InHand:
     """Thread-safe: the consumer's thread takes, the ledger's threads finish."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, types: int = 1) -> None:
         self._most = most  # records of one type in hand
+        self._most_bytes = MOST_BYTES // types  # of one type
         self._guard = threading.Lock()
         self._finished = threading.Condition(self._guard)
         self._prefixes: dict[Place, Prefix] = {}
@@ -49,7 +51,7 @@ class InHand:
         self._by_type: Counter[str] = Counter()
         self._done: Counter[Prefix] = Counter()
         self._committed: dict[Place, int] = {}
-        self._bytes = 0
+        self._bytes: Counter[str] = Counter()  # by type
         self._closed = False
 
     def assign(self, places: Iterable[Place]) -> None:
@@ -73,7 +75,7 @@ class InHand:
             for prefix, offsets in by_prefix.items():
                 prefix.take(offsets)
             self._by_type[type_name] += len(records)
-            self._bytes += sum(record.size for record in records)
+            self._bytes[type_name] += sum(record.size for record in records)
 
     def reach(self, place: Place, end: int) -> None:
         """Kafka says that the partition ends here for now."""
@@ -127,7 +129,7 @@ class InHand:
 
     def _let_go(self, type_name: str, records: Sequence[Record]) -> None:
         self._by_type[type_name] -= len(records)
-        self._bytes -= sum(record.size for record in records)
+        self._bytes[type_name] -= sum(record.size for record in records)
 
     def full(self, type_name: str, place: Place, *, paused: bool) -> bool:
         """Whether the partition must be (or, half way down again, stay) paused."""
@@ -135,7 +137,7 @@ class InHand:
         prefix = self._prefixes.get(place)
         return (
             self._by_type[type_name] >= self._most * share
-            or self._bytes >= MOST_BYTES * share
+            or self._bytes[type_name] >= self._most_bytes * share
             or (prefix is not None and len(prefix) >= LONGEST_TAIL * share)
         )
 
@@ -143,7 +145,7 @@ class InHand:
         """Wait until none of these types has its hands full, or `within` seconds; whether there is room."""
         with self._finished:
             return self._finished.wait_for(
-                lambda: self._bytes < MOST_BYTES and all(self._by_type[name] < self._most for name in type_names), within
+                lambda: all(self._by_type[n] < self._most and self._bytes[n] < self._most_bytes for n in type_names), within
             )
 
     def committable(self, of: Collection[Place] | None = None) -> list[Committable]:

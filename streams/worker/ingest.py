@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -29,6 +29,15 @@ ROOM_WITHIN = 0.25
 Deliver = Callable[[str, list[Record]], None]
 
 
+class Pace(NamedTuple):
+    """How much is taken, and when not."""
+
+    batch: int  #: records of one call
+    wait: float  #: seconds for a full batch
+    grace: float  #: seconds for what runs when a partition is revoked
+    holds: Callable[[str], bool]  #: whether nothing of a type is to be taken: it is paused, or its sink is down
+
+
 class Ingest:
     """The consumer of one worker, subscribed to the command and retry topics of its types."""
 
@@ -38,13 +47,13 @@ class Ingest:
         topics: Mapping[str, tuple[str, str]],
         in_hand: InHand,
         acknowledgements: Acknowledgements,
-        pace: tuple[int, float, float],
+        pace: Pace,
     ) -> None:
         self.consumer = consumer
         self._topics = topics
         self._in_hand = in_hand
         self._acknowledgements = acknowledgements
-        self._batch, self._wait, self._grace = pace
+        self._pace = pace
         self._deliver: Deliver = lambda type_name, records: None
         self._fail: Callable[[], None] = lambda: None
         self._paused: set[Place] = set()
@@ -75,7 +84,7 @@ class Ingest:
             )
             while not self._stopping.is_set():
                 self._pause_and_resume()
-                messages = self.consumer.consume(self._batch, self._wait)
+                messages = self.consumer.consume(self._pace.batch, self._pace.wait)
                 if messages:
                     self._sort(messages)
                 self._commit()
@@ -134,13 +143,14 @@ class Ingest:
 
     def _pause_and_resume(self) -> None:
         """Full hands are waited for a moment: pausing throws away what is prefetched, so it is for those that stay full."""
-        full = {self._topics[place[0]][0] for place in self._mine - self._paused if self._is_full(place)}
+        full = {self._type(place) for place in self._mine - self._paused if self._is_full(place)}
+        full = {name for name in full if not self._pace.holds(name)}
         if full:
             self._in_hand.wait_for_room(full, ROOM_WITHIN)
         pause, resume = [], []
         for place in self._mine:
             paused = place in self._paused
-            is_full = self._is_full(place)
+            is_full = self._is_full(place) or self._pace.holds(self._type(place))
             if is_full and not paused:
                 pause.append(place)
             elif paused and not is_full:
@@ -155,7 +165,10 @@ class Ingest:
             log(LogEvent.PARTITIONS_RESUMED, count=len(resume))
 
     def _is_full(self, place: Place) -> bool:
-        return self._in_hand.full(self._topics[place[0]][0], place, paused=place in self._paused)
+        return self._in_hand.full(self._type(place), place, paused=place in self._paused)
+
+    def _type(self, place: Place) -> str:
+        return self._topics[place[0]][0]
 
     # -- commits
 
@@ -201,7 +214,7 @@ class Ingest:
     def _on_revoke(self, consumer: Any, partitions: Sequence[TopicPartition]) -> None:
         """Take nothing more of them, let what is begun finish within its grace, and commit before the next owner begins."""
         places = {(each.topic, each.partition) for each in partitions}
-        self._in_hand.revoke(places, 0 if self._stopping.is_set() else self._grace)
+        self._in_hand.revoke(places, 0 if self._stopping.is_set() else self._pace.grace)
         try:
             self._commit_now(self._in_hand.committable(places))
         except KafkaException as error:

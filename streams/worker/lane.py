@@ -9,12 +9,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor as Pool
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from counterfoil.core.decisions import Answered
 from counterfoil.core.effect import Effect
 from counterfoil.streams.worker.admitting import Admitting, Desk, Job
-from counterfoil.streams.worker.executor import Executor
+from counterfoil.streams.worker.executor import Asked, Executor
+from counterfoil.streams.worker.gates import Gates
 from counterfoil.streams.worker.in_ledger import InLedgerWork
 from counterfoil.streams.worker.record import Record
 from counterfoil.streams.worker.runnable import RunnableType
@@ -34,7 +36,7 @@ class Means(NamedTuple):
     pool: Pool  #: the ledger's threads: admissions and answers of effects outside, none of which waits for an effect
     in_ledger: Pool  #: threads that run effects in the ledger
     in_work: int  #: batches of one in-ledger type at a time: while one is in the database, the next is decoded
-    slots: Slots
+    slots: Slots  #: with the gates of the sinks
     threads: Threads
     fail: Fail  #: the worker cannot go on
 
@@ -59,13 +61,16 @@ class InLedgerLane:
     lost = 0  #: none of its calls has a time-out
 
     def __init__(self, type_: RunnableType, work: InLedgerWork, means: Means) -> None:
+        self._name = type_.name
         self._places = type_.places
         self._work = work
+        self._gates: Gates = means.slots.gates
         self._pool = means.in_ledger
         self._most = means.in_work
         self._fail = means.fail
         self._waiting: deque[Record] = deque()
         self._in_work = 0
+        self._gates.on_change(self._pump)
 
     def take(self, records: Sequence[Record]) -> None:
         self._waiting.extend(records)
@@ -75,7 +80,7 @@ class InLedgerLane:
         """What waits is dropped where it is begun; what is admitted settles in moments."""
 
     def _pump(self) -> None:
-        while self._waiting and self._in_work < self._most:
+        while self._waiting and self._in_work < self._most and not self._gates.halted(self._name):
             waiting = self._waiting
             batch = [waiting.popleft() for _ in range(min(self._places, len(waiting)))]
             self._in_work += 1
@@ -101,10 +106,14 @@ class OutsideLane:
         self._pool = means.pool
         self._fail = means.fail
         self._settling = Settling(desk, type_, means.pool, means.fail, self._pump)
-        self._executor = Executor(type_.effect, desk.lease, means.threads, self._answered, self._settling.add_late)
+        refusal = partial(means.slots.gates.refusal, type_.name)
+        self._executor = Executor(
+            type_.effect, Asked(desk.lease, refusal), means.threads, self._answered, self._settling.add_late
+        )
         self._waiting: deque[Record] = deque()
         self._admits = False
         means.slots.on_free(self._pump)
+        means.slots.gates.on_change(self._pump)
 
     def take(self, records: Sequence[Record]) -> None:
         self._waiting.extend(records)
@@ -120,7 +129,7 @@ class OutsideLane:
         return self._executor.lost_tasks
 
     def _pump(self) -> None:
-        free = self._slots.free(self._type)
+        free = self._slots.free(self._type, len(self._waiting))
         if self._admits or not self._waiting or not free or len(self._settling) > MOST_UNSAVED:
             return
         batch = [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]
@@ -146,12 +155,13 @@ class OutsideLane:
             self._fail(error)
             return
         jobs = admitting.result()
+        self._slots.gates.admitted(self._type.name, [job.admitted.number for job in jobs])
         for job in jobs:
             self._executor.start(job)
         if held > len(jobs):
-            self._slots.release(self._type, held - len(jobs))
+            self._slots.give_back(self._type, held - len(jobs))
         self._pump()
 
     def _answered(self, job: Job, answered: Answered) -> None:
-        self._settling.add(job, answered)
+        self._settling.add(job, self._slots.gates.answered(self._type.name, job.admitted.number, answered))
         self._slots.release(self._type, 1)

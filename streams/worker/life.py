@@ -12,6 +12,7 @@ import random
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +23,10 @@ from counterfoil.ledger.away import is_away
 from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
 from counterfoil.streams.lifeline import FAULT, UNREACHABLE
 from counterfoil.streams.worker.acknowledging import Acknowledgements
+from counterfoil.streams.worker.gates import Gates
 from counterfoil.streams.worker.in_hand import InHand
 from counterfoil.streams.worker.ingest import Ingest
+from counterfoil.streams.worker.keeper import Keeper
 from counterfoil.streams.worker.lane import Lane
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.record import Record
@@ -67,6 +70,8 @@ class Parts:
 
     calls: LedgerCalls
     lease: Lease
+    keeper: Keeper
+    gates: Gates
     in_hand: InHand
     ingest: Ingest
     acknowledgements: Acknowledgements
@@ -100,6 +105,11 @@ class Life(mode.Service):
         def fail() -> None:
             self.parts.ending.ask(UNREACHABLE if self.parts.broker.line.lost_for else FAULT)
 
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed: there is nobody to wake
+                loop.call_soon_threadsafe(self.parts.gates.wake)
+
+        self.parts.keeper.start(wake, self.parts.ending.because)
         self.parts.ingest.start(deliver, fail)
         log(LogEvent.STARTED, worker=self.parts.lease.session, kind="worker")
 
@@ -156,6 +166,7 @@ class Life(mode.Service):
             parts.calls.leave()
         in_thread = asyncio.get_running_loop().run_in_executor
         finished = await in_thread(None, parts.in_hand.close, 0.0 if gone else parts.grace)
+        parts.keeper.stop()
         parts.calls.leave()
         left = await in_thread(None, parts.ingest.stop, 1.0 if gone else LEAVE_WITHIN)
         if not parts.calls.line.lost_for:

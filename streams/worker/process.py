@@ -15,15 +15,15 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import faust
-from confluent_kafka import Consumer, KafkaError, TopicPartition
 from faust.app.base import BootStrategy
 
+from counterfoil.core.breaker import Habits
 from counterfoil.core.effect import Effect
 from counterfoil.core.events import LogEvent
 from counterfoil.core.operation_type import Operations
@@ -35,23 +35,26 @@ from counterfoil.streams.ledger_calls import DatabaseGone, LedgerCalls
 from counterfoil.streams.lifeline import UNREACHABLE, Watchdog
 from counterfoil.streams.worker.acknowledging import Acknowledgements
 from counterfoil.streams.worker.admitting import Admitting, Desk
-from counterfoil.streams.worker.consumer import command_consumer, watching_consumer
+from counterfoil.streams.worker.consuming import Hands, consuming
 from counterfoil.streams.worker.decoding import Decoding
+from counterfoil.streams.worker.gates import Gates
 from counterfoil.streams.worker.in_hand import InHand
 from counterfoil.streams.worker.in_ledger import InLedgerWork
-from counterfoil.streams.worker.ingest import Ingest
+from counterfoil.streams.worker.keeper import Keeper
 from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.life import LEAVE_WITHIN, Ending, Life, Parts
 from counterfoil.streams.worker.runnable import RunnableType, runnable_types, topics_of
 from counterfoil.streams.worker.slots import Slots
-from counterfoil.streams.worker.sweeper import Pace, Sweeper
+from counterfoil.streams.worker.sweeper import Pace as SweeperPace
+from counterfoil.streams.worker.sweeper import Sweeper
 from counterfoil.streams.worker.threads import Threads
-from counterfoil.streams.worker.watch import BrokerWatch, Patience, ProgressWatch
+from counterfoil.streams.worker.watch import Patience, ProgressWatch
 from counterfoil.telemetry import log
 
-#: Connections that a worker uses at once: two for the road, two for effects in the ledger, one each for lease, sweepers, notes.
-CONNECTIONS = 7
+#: Connections that a worker uses at once: two for the road, two for effects in the ledger, one each for lease, limits, sweepers
+#: and notes.
+CONNECTIONS = 8
 #: Threads that call the ledger on the road of operations: while one batch is in the database the next is decoded.
 LEDGER_THREADS = 2
 #: Threads that run effects in the ledger; where several types have such effects, no one type has all of them (L3).
@@ -86,6 +89,7 @@ def run(settings: Settings, operations: Operations | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="counterfoil-worker-") as folder:
             parts = _parts(settings, types, ledger, calls, ending)
             parts.lease.open()
+            parts.keeper.open()
             life = _live(settings, parts, types, settings.datadir or Path(folder))
     except DatabaseGone:
         log(LogEvent.STOPPED, exit_code=UNREACHABLE)
@@ -131,10 +135,11 @@ def _ledger(calls: LedgerCalls, settings: Settings) -> Ledger:
 
 def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls: LedgerCalls, ending: Ending) -> Parts:
     topics = topics_of(ledger.name, types)
-    in_hand = InHand(most=2 * settings.batch)
+    in_hand = InHand(most=2 * settings.batch, types=len(types))
+    gates = Gates(types, settings.breaker_after)
     acknowledgements = Acknowledgements(topics)
     by_topic = {topic: next(each for each in types if each.name == name) for topic, (name, _) in topics.items()}
-    ingest, watcher, broker = _consuming(settings, ledger, topics, in_hand, acknowledgements)
+    ingest, watcher, broker = consuming(settings, ledger, topics, gates, Hands(in_hand, acknowledgements))
     lease = Lease(calls, f"{socket.gethostname()}:{os.getpid()}", settings.lease, _capable(types))
     writer = writer_of(ledger)
     decoding = Decoding(calls, lambda: lease.session, in_hand)
@@ -143,11 +148,13 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
     threads = Threads(settings.thread_pool)
     in_ledger = ThreadPoolExecutor(IN_LEDGER_THREADS, thread_name_prefix="in-ledger")
     several = sum(not isinstance(each.effect, Effect) for each in types) > 1
-    slots = Slots(settings.effect_concurrency, settings.thread_pool)
+    slots = Slots(settings.effect_concurrency, settings.thread_pool, gates)
     means = Means(pool, in_ledger, IN_LEDGER_THREADS - several, slots, threads, ending.because)
     return Parts(
         calls=calls,
         lease=lease,
+        keeper=Keeper(calls, lease, gates, Habits(settings.breaker_after, settings.breaker_wait)),
+        gates=gates,
         in_hand=in_hand,
         ingest=ingest,
         acknowledgements=acknowledgements,
@@ -157,10 +164,16 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
             calls,
             writer,
             {each.name: each.rules for each in types},
-            Pace(settings.due_batch, settings.lease, settings.resend_after),
+            SweeperPace(settings.due_batch, settings.lease, settings.resend_after),
         ),
         broker=broker,
-        progress=ProgressWatch(watcher, in_hand, Patience({topic: each.patience for topic, each in by_topic.items()})),
+        progress=ProgressWatch(
+            watcher,
+            in_hand,
+            Patience(
+                {topic: each.patience for topic, each in by_topic.items()}, lambda topic: gates.excuses(by_topic[topic].name)
+            ),
+        ),
         ledger_pools=(pool, in_ledger),
         ending=ending,
         grace=settings.shutdown_grace.total_seconds(),
@@ -177,38 +190,6 @@ def _lane(desk: Desk, type_: RunnableType, admitting: Admitting, means: Means) -
     if isinstance(type_.effect, Effect):
         return OutsideLane(desk, type_, admitting, means)
     return InLedgerLane(type_, InLedgerWork(desk, type_, admitting), means)
-
-
-def _consuming(
-    settings: Settings,
-    ledger: Ledger,
-    topics: Mapping[str, tuple[str, str]],
-    in_hand: InHand,
-    acknowledgements: Acknowledgements,
-) -> tuple[Ingest, Consumer, BrokerWatch]:
-    """The consumer with those who use it; its callbacks find them by name, since it is made first. And one that only asks."""
-    made: dict[str, Any] = {}
-
-    def on_commit(error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
-        made["ingest"].on_commit(error, places)
-
-    def on_error(error: KafkaError) -> None:
-        if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            made["broker"].line.bad(error.name())
-
-    consumer = command_consumer(
-        ledger.name,
-        settings.brokers,
-        settings.kafka,
-        settings.group_protocol,
-        on_commit,
-        on_error,
-    )
-    pace = (settings.batch, settings.consume_wait.total_seconds(), settings.shutdown_grace.total_seconds())
-    ingest = made["ingest"] = Ingest(consumer, topics, in_hand, acknowledgements, pace)
-    watcher = watching_consumer(ledger.name, settings.brokers, settings.kafka)
-    broker = made["broker"] = BrokerWatch(watcher, next(iter(topics)), settings.stop_after.total_seconds())
-    return ingest, watcher, broker
 
 
 # -- Faust

@@ -7,7 +7,7 @@ It blocks its thread, has a client of its own and never touches a record.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -47,9 +47,10 @@ class BrokerWatch:
 
 
 class Patience(NamedTuple):
-    """How long the partitions of a topic may stand still, by topic, in seconds."""
+    """How long the partitions of a topic may stand still, by topic, in seconds; and whether one does so by order."""
 
     of: Mapping[str, float]
+    excuses: Callable[[str], bool]  #: paused, its sink down, or not this worker's turn there
 
     @property
     def shortest(self) -> float:
@@ -67,11 +68,13 @@ class ProgressWatch:
         self._base: dict[Place, int] = {}  # where a partition stood before anything was finished
 
     def look(self) -> list[Place]:
-        """The partitions that stand still. Partitions that the broker says nothing about are left out."""
+        """The partitions that stand still. Those that do so by order, or that the broker says nothing about, are left out."""
         positions = self._in_hand.positions()
         self._base = {place: at for place, at in self._base.items() if place in positions}
         seen: dict[Place, Seen] = {}
         for place, (position, finished) in positions.items():
+            if self.patience.excuses(place[0]):
+                continue
             try:
                 low, end = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=ANSWER_WITHIN)
                 at = position if position is not None else self._beginning(place, low)

@@ -192,8 +192,3 @@ def test_a_settings_file_is_named_on_the_command_line(line: CommandLine) -> None
     (line.folder / "other.toml").write_text('leese = "1"\n')
     error = answered(line, "--settings", "other.toml", "operations", "list", code=2)["error"]
     assert "leese" in error["what"]
-
-
-def test_check_notes_a_rate_limit_that_is_declared_and_not_enforced(line: CommandLine, ledger: Bed) -> None:
-    found = answered(line, "check", code=None, operations="examples.operations:OPERATIONS")["findings"]
-    assert {one["name"]: one["mark"] for one in found if one["name"].startswith("limits of ")} == {"limits of psp": "note"}

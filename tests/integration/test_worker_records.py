@@ -208,10 +208,12 @@ def test_a_partition_that_is_never_worked_on_is_noticed(works: Works) -> None:
     try:
         hands = InHand(10)
         hands.assign([(_commands(works), 0)])
-        watch = ProgressWatch(consumer, hands, Patience({_commands(works): 0.0}))
+        watch = ProgressWatch(consumer, hands, Patience({_commands(works): 0.0}, lambda topic: False))
         assert isinstance(watch._progress, Progress)
         assert watch.look() == []
         assert watch.look() == [(_commands(works), 0)]
+        by_order = ProgressWatch(consumer, hands, Patience({_commands(works): 0.0}, lambda topic: topic == _commands(works)))
+        assert [by_order.look(), by_order.look()] == [[], []], "paused, or its sink down: that is no fault of the worker"
     finally:
         consumer.close()
     assert group_of(works.ledger.name) == f"{works.ledger.name}.workers"

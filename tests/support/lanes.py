@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import Message
 
 from counterfoil import Effect, Operations, OperationType
+from counterfoil.core.breaker import Habits
 from counterfoil.core.identity import idempotency_key
 from counterfoil.ledger.engine import ledger_engine
 from counterfoil.ledger.names import ledger_of
@@ -25,8 +26,10 @@ from counterfoil.schemas.envelope import Command, command_headers, source
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.worker.admitting import Admitting, Desk
 from counterfoil.streams.worker.decoding import Decoding
+from counterfoil.streams.worker.gates import Gates
 from counterfoil.streams.worker.in_hand import InHand
 from counterfoil.streams.worker.in_ledger import InLedgerWork
+from counterfoil.streams.worker.keeper import Keeper
 from counterfoil.streams.worker.lane import InLedgerLane, Lane, Means, OutsideLane
 from counterfoil.streams.worker.lease import Lease
 from counterfoil.streams.worker.record import Record
@@ -36,6 +39,8 @@ from counterfoil.streams.worker.threads import Threads
 from tests.support.ledgers import Bed
 from tests.support.stock import rules_of
 from tests.support.waiting import eventually
+
+HABITS = Habits(after=10, wait=timedelta(seconds=5))
 
 
 @dataclass
@@ -107,7 +112,9 @@ def cut_line(ledger: Bed, operation_type: OperationType[Any], proxy: FaultProxy)
     topics = topics_of(ledger.name, [type_])
     admitting = Admitting(desk, type_, topics)
     with ThreadPoolExecutor(2) as pool:
-        means = Means(pool, pool, 2, Slots(64, 16), Threads(16), failed.append)
+        gates = Gates([type_], HABITS.after)
+        Keeper(desk.calls, lease, gates, HABITS).open()
+        means = Means(pool, pool, 2, Slots(64, 16, gates), Threads(16), failed.append)
         lane: Lane
         if isinstance(type_.effect, Effect):
             lane = OutsideLane(desk, type_, admitting, means)

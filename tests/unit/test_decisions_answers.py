@@ -122,6 +122,17 @@ def test_an_attempt_that_was_not_sent_gives_its_try_back_and_is_due_now() -> Non
         assert not move.not_before_wait
 
 
+def test_a_temporary_answer_costs_no_try_only_where_its_sink_was_known_to_be_down() -> None:
+    """D65, S22: an outage spends no tries, however often one operation is the probe; the wait is a retry's."""
+    for left in (0, 7):
+        move = settled(OUTSIDE, replace(RUNNING, tries_left=left), replace(TEMPORARY, try_back=True))
+        assert (move.to, move.try_back, move.outcome) == (State.RETRY_WAIT, True, AttemptOutcome.TEMPORARY)
+        assert move.not_before_wait
+    assert not settled(OUTSIDE, RUNNING, TEMPORARY).try_back
+    for answer in (replace(NOT_SENT, outcome=AttemptOutcome.PERMANENT), replace(NOT_SENT, outcome=AttemptOutcome.UNCERTAIN)):
+        assert not settled(OUTSIDE, RUNNING, replace(answer, try_back=True)).try_back
+
+
 @pytest.mark.parametrize("max_tries", [1, 2, 3])
 def test_a_sink_that_always_fails_is_called_exactly_as_often_as_declared(max_tries: int) -> None:
     """D64: then quarantined once, with the limit as its reason and the last answer as its cause."""

@@ -48,6 +48,8 @@ def _settled(rules: Rules, standing: Standing) -> Iterator[Decided]:
         for sampled in (False, True):
             answered = _answered(standing, outcome)
             yield Actor.WORKER, standing, settle(rules, standing, answered, now=NOW, jitter=0.5, sampled=sampled)
+    back = replace(_answered(standing, AttemptOutcome.TEMPORARY), try_back=True)
+    yield Actor.WORKER, standing, settle(rules, standing, back, now=NOW, jitter=0.5, sampled=False)
 
 
 def _recorded(rules: Rules, standing: Standing) -> Iterator[Decided]:
@@ -110,8 +112,8 @@ def test_every_move_is_legal_and_leaves_nothing_forgotten(decider: str, kind: st
         assert (move.wait is None) == closed, told
         assert move.wait is None or move.wait >= ZERO, told
         assert not move.not_before_wait or (move.to is State.RETRY_WAIT and move.wait is not None and move.wait > ZERO), told
-        # S22: a try comes back only for an attempt that was never sent.
-        assert move.try_back <= (move.outcome is AttemptOutcome.NOT_SENT), told
+        # S22: a try comes back only for an attempt that was never sent, or was no more than a look whether the sink is up again.
+        assert move.try_back <= (move.outcome in {AttemptOutcome.NOT_SENT, AttemptOutcome.TEMPORARY}), told
         # Doubt is joined and ended consistently.
         assert not (move.doubt and move.doubt_over), told
         assert not (move.doubt and rules.in_ledger), told

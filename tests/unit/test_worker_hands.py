@@ -14,6 +14,7 @@ from counterfoil.streams.worker.record import Record
 from counterfoil.streams.worker.runnable import RunnableType, runnable_types, topics_of
 from counterfoil.streams.worker.slots import Slots
 from counterfoil.streams.worker.threads import Threads
+from tests.support.gates import opened
 from tests.support.stock import rules_of
 from tests.support.waiting import eventually
 from tests.support.worked import OPERATIONS, in_batches, push, push_async
@@ -54,6 +55,17 @@ def test_hands_are_full_by_records_by_bytes_and_by_the_length_of_a_tail() -> Non
     records = _take(hands, *range(LONGEST_TAIL))
     _finish(hands, hands.begin("in_batches", records[1:]))
     assert hands.full("in_batches", PLACE, paused=False), "only a tail behind one record is left"
+
+
+def test_a_type_whose_records_wait_fills_its_own_part_of_the_hands_and_no_others() -> None:
+    """L3: one that is paused, or whose sink is down, leaves the rest to those that go on."""
+    hands = InHand(10, types=2)
+    hands.assign([PLACE, ("l.push.commands", 0)])
+    hands.take("in_batches", _records(hands, 0, size=MOST_BYTES // 2))
+    assert hands.full("in_batches", PLACE, paused=False)
+    assert not hands.full("push", ("l.push.commands", 0), paused=False)
+    assert hands.wait_for_room(["push"], 0.0)
+    assert not hands.wait_for_room(["in_batches"], 0.0)
 
 
 def test_a_paused_partition_resumes_half_way_down() -> None:
@@ -142,23 +154,23 @@ def test_each_type_has_two_roads_and_its_own_places() -> None:
 
 def test_slots_are_bounded_by_process_sink_and_threads() -> None:
     types = _types()
-    slots = Slots(total=12, threads=5)
-    assert slots.free(types[push.name]) == 5, "threads"
-    assert slots.free(types[push_async.name]) == 12, "process"
+    slots = Slots(total=12, threads=5, gates=opened(types.values()))
+    assert slots.free(types[push.name], 99) == 5, "threads"
+    assert slots.free(types[push_async.name], 99) == 12, "process"
     slots.take(types[push.name], 5)
-    assert slots.free(types[push.name]) == 0
-    assert slots.free(types[push_async.name]) == 7
-    narrow = Slots(total=100, threads=100)
+    assert slots.free(types[push.name], 99) == 0
+    assert slots.free(types[push_async.name], 99) == 7
     effect = types[push.name].effect
     assert isinstance(effect, Effect)
     limited = replace(types[push.name], effect=replace(effect, sink=replace(effect.sink, limits=Limits(concurrency=3))))
-    assert narrow.free(limited) == 3, "sink"
+    narrow = Slots(total=100, threads=100, gates=opened([limited]))
+    assert narrow.free(limited, 99) == 3, "sink"
 
 
 def test_whoever_was_woken_first_is_woken_last_the_next_time() -> None:
     """L3: no type starves another of slots."""
     types = _types()
-    slots = Slots(10, 10)
+    slots = Slots(10, 10, opened(types.values()))
     woken: list[str] = []
     slots.on_free(lambda: woken.append("a"))
     slots.on_free(lambda: woken.append("b"))

@@ -123,9 +123,10 @@ def _not_done(rules: Rules, standing: Standing, answered: Answered, now: datetim
     over = standing.doubtful_since is not None and not earlier
     if outcome is AttemptOutcome.NOT_SENT:
         return Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, reason, outcome, NOW, try_back=True, doubt_over=over)
-    if outcome is AttemptOutcome.TEMPORARY and standing.tries_left > 0:
+    if outcome is AttemptOutcome.TEMPORARY and (standing.tries_left > 0 or answered.try_back):
         wait = _backoff(rules, standing, answered.retry_after, jitter)
-        return Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, reason, outcome, wait, wait > NOW, doubt_over=over)
+        back = answered.try_back
+        return Move(State.RETRY_WAIT, EventKind.RETRY_SCHEDULED, reason, outcome, wait, wait > NOW, back, doubt_over=over)
     if earlier:  # the sink may show an effect of the earlier attempt: look before anybody calls it failed (S11)
         wait = rules.window if rules.has_probe else NOW
         kind = EventKind.AWAITING_CONFIRMATION

@@ -33,6 +33,7 @@ class Answered:
     retry_after: timedelta | None = None  #: the sink's own wish, with `TEMPORARY` only
     revision: int | None = None  #: that the attempt ran; None: the current one
     raised: Raised | None = None  #: where the effect raised; decides nothing
+    try_back: bool = False  #: with `TEMPORARY` only: its sink was known to be down, so it costs no try (D65)
 
 
 @dataclass(frozen=True, slots=True)
