@@ -21,7 +21,7 @@ from counterfoil.core.reasons import Reason
 from counterfoil.core.records import OperationId, Receipt
 from counterfoil.core.states import State
 from counterfoil.core.status import Cancelled, Recorded, Status
-from counterfoil.core.texts import REASON_NEEDED, check_why
+from counterfoil.core.texts import check_why
 from counterfoil.core.transitions import Actor
 from counterfoil.enqueue import Caller, connection_of
 from counterfoil.ledger import acts, standing
@@ -34,7 +34,7 @@ from counterfoil.ledger.settlement import evidence
 from counterfoil.reporting import writer_of
 from counterfoil.settings import Settings, load_operations, read_settings
 
-__all__ = ["REASON_NEEDED", "Cancel", "cancel", "cancel_as", "record_outcome", "status", "statuses"]
+__all__ = ["Cancel", "cancel", "cancel_as", "record_outcome", "status", "statuses"]
 
 
 def status(caller: Caller, operation_id: OperationId) -> Status:

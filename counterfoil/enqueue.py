@@ -136,14 +136,10 @@ def connection_of(caller: Caller) -> Connection:
 
 def _no_connection(caller: object) -> Refused:
     if isinstance(caller, Engine):
-        refused = Refused(Reason.NO_TRANSACTION)
-        refused.add_note("An Engine is not a connection: use `with engine.begin() as connection:`, and hand in `connection`.")
-    elif any(kind.__module__.startswith("sqlalchemy.ext.asyncio") for kind in type(caller).__mro__):
-        refused = Refused(Reason.CALLER_NOT_SYNC)
-    else:
-        refused = Refused(Reason.WRONG_TYPE, path="caller")
-        refused.add_note("A SQLAlchemy Connection or Session is needed: the one in whose transaction your own rows are written.")
-    return refused
+        return Refused(Reason.CALLER_IS_ENGINE)
+    if any(kind.__module__.startswith("sqlalchemy.ext.asyncio") for kind in type(caller).__mro__):
+        return Refused(Reason.CALLER_NOT_SYNC)
+    return Refused(Reason.CALLER_UNKNOWN)
 
 
 class _Names(NamedTuple):

@@ -18,6 +18,7 @@ from counterfoil.cli.operation_log import deliveries, entries
 from counterfoil.cli.operation_view import View, as_data, as_words
 from counterfoil.cli.options import an_id, ledger_connection, span
 from counterfoil.cli.shown import cell
+from counterfoil.core import reasons
 from counterfoil.core.records import OperationId
 from counterfoil.core.states import State
 from counterfoil.core.transitions import Actor
@@ -112,10 +113,11 @@ SAID = {
 @app.command()
 def cancel(operation_id: Id, reason: Reason, json: AsJson = False) -> None:
     """Cancel an operation: NOW where nothing was sent, ASKED where it may have been, TOO_LATE where it is over (exit 1)."""
-    from counterfoil.callers import REASON_NEEDED, cancel_as
+    from counterfoil.callers import cancel_as
 
     if not reason.strip():
-        raise typer.BadParameter(REASON_NEEDED, param_hint="--reason")
+        missing = reasons.Reason.REASON_MISSING
+        raise typer.BadParameter(f"{missing.sentence}. {missing.advice}", param_hint="--reason")
     with ledger_connection(read_settings()) as connection:
         result, met = cancel_as(Actor.PERSON, connection, OperationId(operation_id), reason=reason)
     sentence = f"asked for: {ASKED[met]}" if result.value == "asked" else SAID[result.value]

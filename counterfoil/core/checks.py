@@ -47,8 +47,9 @@ def instance(subject: str, field: str, value: object, kind: type | tuple[type, .
 def a_name(subject: str, field: str, value: object, *, hyphen: bool = False) -> None:
     """Lower case, at most 40 characters, since it becomes part of topic names and labels."""
     pattern = SINK_NAME if hyphen else NAME
+    letters = "lower-case letters, digits, _ and -" if hyphen else "lower-case letters, digits and _"
     if not isinstance(value, str) or not pattern.fullmatch(value):
-        raise DeclarationError(subject, f"{field} must match {pattern.pattern}")
+        raise DeclarationError(subject, f"{field} must be 1 to 40 {letters}, a letter first")
 
 
 def a_duration(
@@ -89,7 +90,7 @@ def codes(subject: str, value: object) -> None:
     assert isinstance(value, tuple)
     for code in value:
         if not isinstance(code, str) or not CODE.fullmatch(code):
-            raise DeclarationError(subject, f"each of codes must match {CODE.pattern}")
+            raise DeclarationError(subject, "each of codes must be 1 to 63 lower-case letters, digits and _, a letter first")
     if len(set(value)) < len(value):
         raise DeclarationError(subject, "one code twice in codes")
 

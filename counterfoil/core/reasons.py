@@ -95,10 +95,25 @@ class Reason(StrEnum):
         "The connection commits every statement by itself, so nothing could be written together",
         "Hand in a connection inside a transaction, not in AUTOCOMMIT.",
     )
+    CALLER_IS_ENGINE = (
+        "caller_is_engine",
+        "An Engine was handed in, which has no transaction that your own rows are in",
+        "Use `with engine.begin() as connection:`, and hand in `connection`.",
+    )
+    CALLER_UNKNOWN = (
+        "caller_unknown",
+        "What was handed in is no SQLAlchemy Connection or Session",
+        "Hand in the one in whose transaction your own rows are written.",
+    )
+    REASON_MISSING = (
+        "reason_missing",
+        "An act needs a reason, for whoever reads it later",
+        "Say who asked for it and why, like 'asked by the customer, ticket 4711'.",
+    )
     LEDGER_NAME = (
         "ledger_name",
         "The name is not one that a ledger can have",
-        "Use [a-z][a-z0-9_-]{0,39}; it becomes part of every id, topic and key.",
+        "Use 1 to 40 lower-case letters, digits, `_` and `-`, a letter first; it becomes part of every id, topic and key.",
     )
     LEDGER_NAME_FIXED = (
         "ledger_name_fixed",

@@ -58,7 +58,7 @@ class Sink(Declared):
     one it was made from.
     """
 
-    name: str  #: [a-z][a-z0-9_-]{0,39}
+    name: str  #: 1 to 40 lower-case letters, digits, _ and -, a letter first
     idempotency: ByKey | ByNature | NotAtAll
     request_life: timedelta  #: how long after we stopped waiting a request may still be applied
     read_lag: timedelta  #: how long an applied one may be invisible to a read

@@ -6,9 +6,6 @@ from counterfoil.core.errors import Refused
 from counterfoil.core.reasons import Reason
 
 LONGEST_WHY = 500  #: characters
-REASON_NEEDED = (
-    "A reason is required: who asked for it and why, for whoever reads it later, like 'asked by the customer, ticket 4711'."
-)
 
 
 def check_text(subject: str, path: str, text: str, longest: int) -> None:
@@ -25,6 +22,4 @@ def check_why(subject: str, reason: str) -> None:
     """A person's or a caller's reason: 1 to 500 characters that are more than blanks."""
     check_text(subject, "reason", reason, LONGEST_WHY)
     if not reason.strip():
-        refused = Refused(Reason.MISSING_FIELD, path="reason", subject=subject)
-        refused.add_note(REASON_NEEDED)
-        raise refused
+        raise Refused(Reason.REASON_MISSING, subject=subject)

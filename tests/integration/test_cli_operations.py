@@ -245,7 +245,7 @@ def test_cancel_needs_a_reason(line: CommandLine, ledger: Bed, planted: Planted)
     line.run("operations", "cancel", str(one), code=2)
     for empty in ("", "  "):
         said = " ".join(line.run("operations", "cancel", str(one), "--reason", empty, code=2).stderr.replace("│", " ").split())
-        assert "A reason is required: who asked for it and why" in said
+        assert "An act needs a reason, for whoever reads it later. Say who asked for it and why" in said
     assert ledger.one("SELECT state FROM counterfoil.state") == "queued"
 
 

@@ -32,8 +32,8 @@ def test_a_head_depends_on_the_act_before_on_its_place_and_on_every_word() -> No
 @pytest.mark.parametrize(
     ("why", "reason"),
     [
-        ("", Reason.MISSING_FIELD),
-        (" \u00a0", Reason.MISSING_FIELD),
+        ("", Reason.REASON_MISSING),
+        (" \u00a0", Reason.REASON_MISSING),
         ("x" * (LONGEST_WHY + 1), Reason.TEXT_TOO_LONG),
         ("a\x1b[2J", Reason.FORBIDDEN_TEXT),
         ("a\0", Reason.FORBIDDEN_TEXT),

@@ -41,6 +41,20 @@ def test_the_longest_wait_doubles_with_each_try_up_to_the_cap() -> None:
     assert [ceiling(tries, 2.0, 20.0) for tries in range(7)] == [2, 2, 4, 8, 16, 20, 20]
 
 
+@pytest.mark.parametrize(
+    ("tries", "none", "half", "nearly_all"),
+    [(1, 2.0, 1.0, 0.002), (2, 4.0, 2.0, 0.004), (3, 8.0, 4.0, 0.008), (5_000, 900.0, 450.0, 0.9)],
+)
+def test_the_wait_after_each_try_is_exact(tries: int, none: float, half: float, nearly_all: float) -> None:
+    """D62: full jitter of nothing, a half and 999 of 1,000 on the default waits of 2 s to 15 min."""
+    backoff = Backoff()
+    first, cap = backoff.first.total_seconds(), backoff.cap.total_seconds()
+    assert delay(tries, first, cap, 0.0) == none
+    assert delay(tries, first, cap, 0.5) == half
+    assert delay(tries, first, cap, 0.999) == pytest.approx(nearly_all)
+    assert delay(tries, first, cap, 1.0 - 2**-53) == 0.001, "almost all of it taken off is still no wait of zero"
+
+
 def test_a_thousand_that_failed_together_do_not_come_back_together() -> None:
     """D65: a sink is down for a minute; the retries that meet it when it is back are spread, and calls meanwhile are few."""
     draw, backoff = random.Random(65), Backoff()
