@@ -35,6 +35,7 @@ class EventKind(StrEnum):
     ANSWER_KEPT = "answer_kept"  #: any other answer that could no longer count
     CANCEL_ASKED = "cancel_asked"  #: remembered, honoured at the next legal step
     RECORDED = "recorded"  #: the program that acts recorded an outcome (`DoneElsewhere`)
+    FIXED = "fixed"  #: a person gave its payload a new revision; it is still quarantined
     PROBED = "probed"  #: a probe's observation, with its evidence
 
 

@@ -296,6 +296,75 @@ class Reason(StrEnum):
         "Read its bytes outside a worker, and correct what they meet: the payload's class, or the library below it.",
     )
 
+    # -- why an act of a person was refused
+    ROLE_NEEDED = (
+        "role_needed",
+        "The database login has not the role that this act needs",
+        "Ask an administrator to grant the role that is named, or somebody who has it to act.",
+    )
+    ALREADY_FINAL = "already_final", "The operation is final", "Nothing: enqueue a new one where something else is wanted."
+    NOT_QUARANTINED = (
+        "not_quarantined",
+        "The operation is not quarantined, or not any more: somebody else was first",
+        "Read `counterfoil operations show`.",
+    )
+    UNRESOLVED_ATTEMPT = (
+        "unresolved_attempt",
+        "An attempt has no outcome that anybody is sure of",
+        "Look first (`counterfoil dlq look-first`): nothing else is allowed until a probe has spoken.",
+    )
+    MAY_HAVE_BEEN_APPLIED = (
+        "may_have_been_applied",
+        "An earlier attempt may have reached the sink",
+        "Look first (`counterfoil dlq look-first`): nothing else is allowed until a probe has spoken.",
+    )
+    PAST_KEY_HORIZON = (
+        "past_key_horizon",
+        "An earlier attempt may have reached the sink, which has forgotten its key by now",
+        "Look first (`counterfoil dlq look-first`): a repeat could be a second effect.",
+    )
+    NOTHING_IN_DOUBT = (
+        "nothing_in_doubt",
+        "No attempt may have reached the sink: there is nothing to look for",
+        "Replay or discard it.",
+    )
+    NOTHING_CHANGED = (
+        "nothing_changed",
+        "Neither its payload nor what runs it has changed, so it would fail in the same way",
+        "Correct it (`counterfoil dlq fix`), name the new consumer (`--consumer`), or insist (`--force`).",
+    )
+    REPLAYED_TOO_OFTEN = (
+        "replayed_too_often",
+        "It was replayed five times for the same content and came back each time",
+        "Correct it (`counterfoil dlq fix`), discard it, or insist (`--force`).",
+    )
+    SOMEBODY_WAS_FIRST = (
+        "somebody_was_first",
+        "Somebody else has changed it since it was read",
+        "Read it again, then decide.",
+    )
+    REVISED_TOO_OFTEN = (
+        "revised_too_often",
+        "It has a hundred revisions",
+        "Discard it, and enqueue what is wanted under another identity.",
+    )
+    IDENTITY_CHANGED = (
+        "identity_changed",
+        "The correction would make it another operation",
+        "Leave the fields of its identity, entity and version as they are; enqueue a new operation for another one.",
+    )
+    NO_DIFFERENCE = ("no_difference", "The correction changes nothing", "Change the field that is wrong.")
+    FILTER_EMPTY = (
+        "filter_empty",
+        "A selection without any filter is refused: it would be everything",
+        "Name a type, a reason, ids, or a time.",
+    )
+    NOTHING_SELECTED = ("nothing_selected", "No dead letter fits the filter", "Look with `counterfoil dlq list`.")
+    UNKNOWN_PLAN = ("unknown_plan", "The ledger has no such plan", "`counterfoil dlq plans` lists them.")
+    PLAN_NOT_FROZEN = ("plan_not_frozen", "The plan's selection was never frozen to its end", "Make a new plan.")
+    PLAN_STOPPED = ("plan_stopped", "The plan was stopped by a person", "Make a new plan for what is left.")
+    UNKNOWN_CAUSE = ("unknown_cause", "The ledger has no dead letter of this id", "Look with `counterfoil dlq list`.")
+
     # -- rows that could not be published
     MESSAGE_TOO_LARGE = "message_too_large", "The broker refuses a record of this size", "Raise the topic's limit, or shrink it."
     KEY_MISSING = "key_missing", "A row without a key cannot be published", "Report it: no part of the system writes one."

@@ -129,6 +129,7 @@ def after(standing: Standing, decision: Move | Kept | None) -> Standing:
         sequence=standing.sequence + 1,
         outcome=decision.outcome,
         tries_left=standing.tries_left + decision.try_back + decision.granted,
+        generation=standing.generation + decision.new_key,
         doubtful_since=since,
         doubtful_key=key,
         unresolved=unresolved,

@@ -10,12 +10,16 @@ import pytest
 
 from counterfoil.core.decisions import (
     Answered,
+    Grounds,
     Kept,
     Move,
     cancel,
+    discard,
     lease_over,
+    look_first,
     not_admissible,
     record_outcome,
+    replay,
     send_again,
     set_aside,
     settle,
@@ -75,11 +79,20 @@ def _cancelled(rules: Rules, standing: Standing) -> Iterator[Decided]:
         yield actor, standing, decision if isinstance(decision, Move) else None
 
 
+def _acted(rules: Rules, standing: Standing) -> Iterator[Decided]:
+    for grounds in (None, *Grounds):
+        decision = replay(rules, standing, grounds, replays=0, now=NOW)
+        yield Actor.PERSON, standing, decision if isinstance(decision, Move) else None
+    for decision in (look_first(rules, standing), discard(standing)):
+        yield Actor.PERSON, standing, decision if isinstance(decision, Move) else None
+
+
 DECIDERS: dict[str, Callable[[Rules, Standing], Iterator[Decided]]] = {
     "settle": _settled,
     "record_outcome": _recorded,
     "sweeps": _swept,
     "cancel": _cancelled,
+    "people": _acted,
 }
 
 

@@ -53,6 +53,7 @@ class Move:
     resolved: bool = False  #: a verdict or a person spoke about every attempt: doubtful ones (`doubt` too) are not unresolved
     granted: int = 0  #: tries that are added
     risk: bool = False  #: a person accepts that the next admission may double the effect
+    new_key: bool = False  #: the idempotency key gets its next generation
 
 
 @dataclass(frozen=True, slots=True)
