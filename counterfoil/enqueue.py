@@ -166,6 +166,13 @@ def _named(type: OperationType[R], payload: R) -> _Names:  # noqa: A002
     return _Names(called, entity, None)
 
 
+def named(ledger: Ledger, type: OperationType[R], payload: R) -> tuple[UUID, str, str | None]:  # noqa: A002
+    """The id, the entity's text and the version that a payload has: what a correction must leave as they are."""
+    names = _named(type, payload)
+    called = identity.operation_id(ledger.name, type.name, names.identity)
+    return called, identity.entity_text(names.entity), names.version
+
+
 def _rows(ledger: Ledger, type: OperationType[R], payloads: Iterable[R]) -> list[Accepted]:  # noqa: A002
     contract, secret = contract_of(type), ledger.secret
     rows = []

@@ -50,6 +50,8 @@ PLACES: Mapping[str, str] = {
     "due.before_resend_commit": "uncertain attempts are made ready to be repeated under their key, not committed",
     "due.before_send_commit": "command records of what is due are in the outbox, not committed",
     "due.after_sweep": "a look of the sweepers is committed",
+    "replay.before_commit": "dead letters of a plan are let run again or given up, not committed",
+    "replay.after_commit": "they are, and the plan's next ones are not begun",
 }
 
 

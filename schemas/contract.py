@@ -19,6 +19,7 @@ from counterfoil.schemas.definition import Definition, read_definition
 from counterfoil.schemas.fit import fitted
 from counterfoil.schemas.frame import frame, framed_id
 from counterfoil.schemas.lock import Locked, RegistryLock, find_lock, read_lock
+from counterfoil.schemas.plain import tags
 from counterfoil.schemas.reader import compile_reader
 from counterfoil.schemas.scalars import Fault
 from counterfoil.schemas.writer import MOST_COST, compile_writer
@@ -39,6 +40,8 @@ class Contract(Generic[R]):
         self._plain = definition.plain
         self._walk = compile_writer(shape)
         self._read = compile_reader(shape)
+        self.shape = shape
+        self.tags = tags(definition.text)
         self.payload = payload
         self.subject = definition.subject
         self.schema_id = self._entry.id

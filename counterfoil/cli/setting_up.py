@@ -18,12 +18,17 @@ from counterfoil.settings import load_operations, read_settings
 
 Renew = Annotated[bool, typer.Option("--renew", help="Give contracts that changed a new version and id in registry.lock.")]
 
+BY_HAND = (
+    "This login may not make database roles: until they are there, the owner of the schema alone may act. Have somebody run, "
+    "leaving out roles that are there:"
+)
 COLOURS = {Mark.OK: "green", Mark.NOTE: "yellow", Mark.WRONG: "red", Mark.UNREACHABLE: "red", Mark.SKIPPED: "dim"}
 
 
 def init(renew: Renew = False, json: AsJson = False) -> None:
     """Make or migrate the ledger in the database, write its name, and lock the contracts' ids. Safe to repeat."""
     from counterfoil.ledger.migrate import initialise, newest
+    from counterfoil.ledger.roles import ensure
     from counterfoil.schemas.lock import ensure_lock, read_lock
     from counterfoil.schemas.system import state_definition
 
@@ -32,11 +37,19 @@ def init(renew: Renew = False, json: AsJson = False) -> None:
     lock = ensure_lock(operations, settings.registry_lock, renew=renew)[0]
     state_schema = read_lock(lock).entry(state_definition()).id
     initialise(settings.database, ledger=settings.ledger, state_schema=state_schema)
+    made = ensure(settings.database, settings.ledger)
     told: dict[str, Any] = {"ledger": settings.ledger, "migration": newest(), "lock": str(lock)}
+    told |= {"roles": made.roles, "by_hand": made.by_hand}
 
     def words(console: Console) -> None:
         console.print(cell(f"ledger {settings.ledger} is ready, at migration {told['migration']}"))
         console.print(cell(f"contracts are locked in {lock}"))
+        if made.roles:
+            console.print(cell(f"database roles: {', '.join(made.roles)}"))
+        else:
+            console.print(cell(BY_HAND, "yellow"))
+            for statement in made.by_hand:
+                console.print(cell(f"  {statement}"))
         console.print("next: `counterfoil topics apply`, then `counterfoil check`")
 
     answer(told, words, json=json)

@@ -353,6 +353,11 @@ class Reason(StrEnum):
         "The correction would make it another operation",
         "Leave the fields of its identity, entity and version as they are; enqueue a new operation for another one.",
     )
+    ASK_ITS_OPERATION = (
+        "ask_its_operation",
+        "The record is of an operation that does not wait for it",
+        "Act on the operation; discard the record.",
+    )
     NO_DIFFERENCE = ("no_difference", "The correction changes nothing", "Change the field that is wrong.")
     FILTER_EMPTY = (
         "filter_empty",

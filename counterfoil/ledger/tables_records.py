@@ -96,7 +96,7 @@ raw_record = Table(
     Column("headers", LargeBinary),  # every header, as an Avro-free frame: see ledger/raw_records.py
     Column("due_at", instant, nullable=False),
     Column("at", instant, nullable=False),
-    CheckConstraint(one_of("status", ("quarantined", "held", "released")), name="raw_record_status"),
+    CheckConstraint(one_of("status", ("quarantined", "held", "released", "discarded")), name="raw_record_status"),
     Index("raw_record_place", "topic", "partition", "record_offset"),
     Index("raw_record_held", "at", "id", postgresql_where=text("status = 'held'")),
     Index("raw_record_number", "number", postgresql_where=text("number IS NOT NULL")),
