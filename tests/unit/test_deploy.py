@@ -46,7 +46,7 @@ def test_every_command_in_deploy_is_one_that_this_release_has(place: str, words:
     assert ended.exit_code == 0, f"{place}: {ended.output}"
 
 
-@pytest.mark.parametrize("words", [["dlq"], ["worker", "--jason"], ["operations", "replay"]])
+@pytest.mark.parametrize("words", [["dlq", "resend"], ["worker", "--jason"], ["operations", "replay"]])
 def test_a_command_that_is_not_there_would_be_found(words: list[str]) -> None:
     """The test above tells."""
     assert CliRunner().invoke(app, [*words, "--help"]).exit_code == 2
