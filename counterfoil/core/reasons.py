@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 #: What becomes of a quarantined operation.
-_STAYS = "It stays quarantined, with its payload, until it is cancelled; replaying comes with the next release."
+_STAYS = "Then replay it (`counterfoil dlq`); it stays quarantined, with its payload, until a person acts."
 
 
 class Reason(StrEnum):
