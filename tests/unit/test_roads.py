@@ -34,11 +34,20 @@ def test_a_topic_is_found_again_by_the_word_that_the_ledger_keeps(kind: str) -> 
 
 
 def test_no_other_module_spells_one_of_their_names() -> None:
-    """Migrations are as they were written, the benchmark speaks to brokers plainly, and `ce_type` has its own ".state"."""
+    """Migrations are as they were written, the benchmark speaks to brokers plainly, and `ce_type` has its own ".state".
+
+    A table of the ledger is called as the kind is: the modules that name the table are not topics' names.
+    """
+    of_the_table = {
+        "counterfoil/cli/dead_letter_view.py",
+        "counterfoil/core/roles.py",
+        "counterfoil/ledger/statements/dead_letters.py",
+        "counterfoil/ledger/tables_dead_letters.py",
+    }
     spelt = {
         str(file.relative_to(ROOT))
         for room in ("counterfoil", "streams", "schemas", "sinks")
         for file in (ROOT / room).rglob("*.py")
         if SPELT.search(file.read_text()) and not {"migrations", "bench"} & set(file.parts)
     }
-    assert spelt == {"counterfoil/core/roads.py", "schemas/envelope.py"}
+    assert spelt - of_the_table == {"counterfoil/core/roads.py", "schemas/envelope.py"}
