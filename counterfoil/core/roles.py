@@ -39,6 +39,7 @@ ACTS: Final[Mapping[Action, Role]] = {
     Action.CANCEL: Role.OPERATOR,
     Action.PAUSE: Role.OPERATOR,
     Action.RESUME: Role.OPERATOR,
+    Action.LIMIT: Role.OPERATOR,
     Action.RELEASE: Role.OPERATOR,
     Action.REVEAL: Role.OPERATOR,
     Action.EXPORT: Role.OPERATOR,
@@ -72,7 +73,7 @@ class Grant(NamedTuple):
 
 _OPEN = (
     "setting", "operation", "state", "event", "published", "worker", "shard", "acknowledged", "act", "dead_letter", "plan",
-    "plan_item",
+    "plan_item", "decoding", "entity", "entity_tail", "outage", "pause", "sink", "sink_share",
 )  # fmt: skip
 #: Tables that hold bytes, without the columns that do.
 _BYTES = {
@@ -94,9 +95,9 @@ GRANTS: Final[Mapping[Role, tuple[Grant, ...]]] = {
     ),
     Role.OPERATOR: (
         *(Grant("SELECT", table) for table in (*_BYTES, "digest_secret")),
-        *(Grant("INSERT", table) for table in ("event", "outbox", "act", "plan", "plan_item")),
-        *(Grant("UPDATE", table) for table in ("state", "raw_record", "plan", "plan_item")),
-        Grant("DELETE", "plan_item"),
+        *(Grant("INSERT", table) for table in ("event", "outbox", "act", "plan", "plan_item", "pause", "sink", "entity")),
+        *(Grant("UPDATE", table) for table in ("state", "raw_record", "plan", "plan_item", "pause", "sink", "entity")),
+        Grant("DELETE", "pause"),
     ),
     Role.APPROVER: (Grant("INSERT", "payload"),),
     Role.ADMINISTRATOR: (Grant("SELECT, INSERT, UPDATE, DELETE", "ALL TABLES"),),

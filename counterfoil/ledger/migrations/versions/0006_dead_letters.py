@@ -6,8 +6,8 @@ as the owner of the schema: a worker's login needs no right on it.
 
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
