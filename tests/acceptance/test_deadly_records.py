@@ -15,6 +15,8 @@ from tests.support.waiting import eventually
 from tests.support.worked import Works, in_batches, lines
 
 MOST_KILLS = 3
+#: As long as its lease runs, what a dead worker admitted is its own, and another worker admits nothing of it.
+LIVING = "SELECT count(*) FROM counterfoil.worker WHERE role = 'worker' AND lease_until > now()"
 
 
 @pytest.fixture
@@ -97,6 +99,7 @@ def test_workers_killed_for_other_reasons_accuse_no_record(works: Works, victims
     works.enqueue(in_batches, [f"sku-{n}" for n in range(20)])
     works.send(_commands(works), works.commands(in_batches))
     for _ in range(2):
+        eventually(lambda: works.ledger.one(LIVING) == 0, within=30, what="the end of the dead worker's lease")
         assert _worker(works, victims, "worker.after_admit=kill", wait=False).wait(60) == -9
     assert works.ledger.one("SELECT count(*) FROM counterfoil.decoding WHERE suspect_first IS NOT NULL") == 0
     works.relay()

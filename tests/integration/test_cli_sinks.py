@@ -75,7 +75,7 @@ def test_what_is_not_there_or_not_paused_is_refused_by_name(line: CommandLine) -
         (("pause", "--type", "sync_custmer", "--reason", "x"), 1, "unknown_type"),
         (("pause", "--sink", "sync_customer", "--reason", "x"), 1, "unknown_sink"),
         (("resume", "--type", "sync_customer", "--reason", "x"), 1, "not_paused"),
-        (("pause", "--type", "sync_customer", "--reason", " "), 1, "missing_field"),
+        (("pause", "--type", "sync_customer", "--reason", " "), 1, "reason_missing"),
         (("sinks", "show", "nowhere"), 1, "unknown_sink"),
         (("sinks", "limit", "nowhere", "--reason", "x", "--concurrency", "1"), 1, "unknown_sink"),
     ):

@@ -41,7 +41,7 @@ def test_a_secret_in_the_history_is_found(ledger: Bed, planted: Planted) -> None
     planted.expected.add("the ledger's table act")
     with psycopg.connect(ledger.url) as connection:
         connection.execute(
-            "INSERT INTO counterfoil.act (at, actor, action, reason, result, chain) VALUES (now(), 'a', 'b', %s, 'c', '')",
+            "INSERT INTO counterfoil.act (id, at, actor, action, reason, result, chain) VALUES (1, now(), 'a', 'b', %s, 'c', '')",
             [planted.error],
         )
 
@@ -57,7 +57,7 @@ def test_a_secret_in_a_header_is_found(topics: Topics, planted: Planted) -> None
 
 def test_a_secret_in_the_output_of_a_process_is_found(command_line: CommandLine, planted: Planted) -> None:
     """S18: what a command prints is searched, whether it is run to its end or only started."""
-    planted.expected |= {"the output of 0---help", "the output of --help"}
+    planted.expected |= {"the output of 0-counterfoil", "the output of --help"}
     (command_line.folder / "sitecustomize.py").write_text(f"print({planted.password!r})")
     command_line.start("--help").wait()
     command_line.run("--help", code=None)

@@ -115,7 +115,7 @@ class CommandLine:
         self, *arguments: str, failpoints: str = "", environment: Mapping[str, str] | None = None, **settings: str
     ) -> Started:
         """Start a command; `failpoints` is what COUNTERFOIL_FAILPOINTS says."""
-        label = f"{len(self.started)}-{next(each for each in arguments if not each.startswith('-'))}"
+        label = f"{len(self.started)}-{next((each for each in arguments if not each.startswith('-')), 'counterfoil')}"
         hits = self.folder / f"{label}-failpoints"
         hits.mkdir()
         log = self.folder / f"{label}.log"

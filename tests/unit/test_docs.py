@@ -132,3 +132,9 @@ def test_every_invariant_that_code_or_tests_name_is_on_its_page() -> None:
 def test_no_page_speaks_of_a_machine() -> None:
     for page in PAGES:
         assert not re.search(r"(?<![\w.])/(?:home|root|tmp|work|Users)/", page.read_text()), page.name
+
+
+@pages
+def test_a_migration_that_a_page_prints_is_the_newest(name: str) -> None:
+    newest = max(file.name[:4] for file in (ROOT / "counterfoil/ledger/migrations/versions").glob("[0-9]*.py"))
+    assert set(re.findall(r"(?:at migration|migrations: at) (\d{4})", (ROOT / name).read_text())) <= {newest}
