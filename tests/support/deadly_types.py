@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from counterfoil import Operations
+from counterfoil import InLedgerBatch, Operations
 from examples.upsert_projection import Stock
 from tests.support import worked
 
@@ -33,5 +33,7 @@ def kills(victims: Path) -> Counter[str]:
     return Counter(victims.read_text().split()) if victims.exists() else Counter()
 
 
-deadly = replace(worked.in_batches, payload=Deadly)
+#: Three kills may cost an operation that ran meanwhile three tries (S22): it has one more.
+_PATIENT = InLedgerBatch(worked.log_many, size=100, errors=worked.ERRORS, retry=replace(worked.SOON, max_tries=4))
+deadly = replace(worked.in_batches, payload=Deadly, effect=_PATIENT)
 OPERATIONS = Operations(deadly, worked.one_by_one, worked.push, worked.push_async)

@@ -84,7 +84,7 @@ def _misbehave(sku: str) -> None:
         raise ValueError(sku)
 
 
-def _log_many(connection: Connection, items: Sequence[Item[Stock]]) -> None:
+def log_many(connection: Connection, items: Sequence[Item[Stock]]) -> None:
     rows = [{"sku": i.payload.sku, "version": i.payload.version, "on_hand": i.payload.on_hand} for i in items]
     connection.execute(UPSERT, rows)
     connection.execute(LOG, [{"sku": i.payload.sku, "attempt": i.attempt.number} for i in items])
@@ -135,7 +135,7 @@ _ADAPTER = fake_adapter(
     Mapped[Stock, OnHand](lambda s: s.sku, lambda s: {"on_hand": s.on_hand}, lambda fields: OnHand(fields["on_hand"])),
 )
 
-in_batches = _type("in_batches", effect=InLedgerBatch(_log_many, size=100, errors=ERRORS, retry=SOON))
+in_batches = _type("in_batches", effect=InLedgerBatch(log_many, size=100, errors=ERRORS, retry=SOON))
 one_by_one = _type("one_by_one", effect=InLedger(_log_one, errors=ERRORS, retry=SOON))
 push = _type(
     "push",
@@ -170,7 +170,7 @@ SELECT o.type, s.state, s.attempt, s.reason, s.record_road, s.record_partition, 
     (SELECT string_agg(concat(p.kind, ' ', p.partition, '/', p.record_offset), ', ') FROM counterfoil.published p
         WHERE p.number = s.number) AS published
 FROM counterfoil.state s JOIN counterfoil.operation o USING (number)
-WHERE s.state IN ('queued', 'running', 'retry_wait') ORDER BY s.number LIMIT 5
+WHERE s.state IN ('queued', 'running', 'retry_wait', 'quarantined') ORDER BY s.number LIMIT 5
 """
 
 
