@@ -52,8 +52,8 @@ generated: $(STAMP)
 
 # -- testing
 
-test: setup ## every test, on a real PostgreSQL and a real Kafka (TESTS=path ARGS='-k word' for some)
-	$(BIN)/pytest $(TESTS) $(ARGS)
+test: setup ## every test, two at a time, on a real PostgreSQL and a real Kafka (TESTS=path ARGS='-k word' for some)
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) $(ARGS)
 
 unit: $(STAMP) ## the tests without I/O
 	$(BIN)/pytest tests/unit $(ARGS)

@@ -3,13 +3,16 @@
 Raises KafkaException where the brokers do not answer or refuse.
 """
 
+import time
 import uuid
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported, but not in a way that mypy counts
     AdminClient,
     AlterConfigOpType,
+    ClusterMetadata,
     ConfigEntry,
     ConfigResource,
     ResourceType,
@@ -20,6 +23,8 @@ from counterfoil.streams.topics.wishes import Seen, Wish
 from counterfoil.telemetry import library_logger
 
 ANSWER_WITHIN = 10.0  #: seconds
+REFUSED_FOR = 2.0  #: seconds in which every broker refuses to be connected, until none is waited for any more
+_CRITICAL = 2  #: of syslog: that a broker cannot be reached is told by the exception, without its address
 CHECK_HEADER = "cf_check"  #: marks the record of a write check; readers pass it over
 
 
@@ -32,17 +37,32 @@ class TopicAdmin:
             "bootstrap.servers": brokers,
             "client.id": "counterfoil-topics",
         }
-        self._client = AdminClient(self._settings, logger=library_logger("librdkafka"))
+        self._refused = False
+        heard: dict[str, Any] = {"error_cb": self._heard, "log_level": _CRITICAL}
+        self._client = AdminClient(self._settings | heard, logger=library_logger("librdkafka"))
 
     def known(self) -> tuple[dict[str, Seen], int]:
         """Every topic of the cluster, without settings, and how many brokers it has. It creates nothing, whatever they allow."""
-        cluster = self._client.list_topics(timeout=ANSWER_WITHIN)
+        cluster = self._cluster()
         there = {
             name: Seen(len(topic.partitions), min((len(part.replicas) for part in topic.partitions.values()), default=0))
             for name, topic in cluster.topics.items()
             if topic.error is None and topic.partitions
         }
         return there, len(cluster.brokers)
+
+    def _cluster(self) -> ClusterMetadata:
+        asked = time.monotonic()
+        while True:
+            try:
+                return self._client.list_topics(timeout=REFUSED_FOR)
+            except KafkaException:
+                self._client.poll(0)  # hears why
+                if self._refused or time.monotonic() - asked >= ANSWER_WITHIN:
+                    raise
+
+    def _heard(self, error: KafkaError) -> None:
+        self._refused = self._refused or error.code() == KafkaError._ALL_BROKERS_DOWN
 
     def with_settings(self, there: Mapping[str, Seen], names: Collection[str]) -> dict[str, Seen]:
         """Those of the names that are there, with their settings where they may be seen."""
