@@ -49,6 +49,8 @@ PLACES: Mapping[str, str] = {
     "due.before_leases_commit": "running operations whose lease is over are moved on, not committed",
     "due.before_resend_commit": "uncertain attempts are made ready to be repeated under their key, not committed",
     "due.before_send_commit": "command records of what is due are in the outbox, not committed",
+    "held.before_release_commit": "held records that a worker can do now are let go, not committed",
+    "held.before_end_commit": "holds past their deadline are ended and their operations set aside, not committed",
     "due.after_sweep": "a look of the sweepers is committed",
     "replay.before_commit": "dead letters of a plan are let run again or given up, not committed",
     "replay.after_commit": "they are, and the plan's next ones are not begun",

@@ -51,6 +51,7 @@ class LogEvent(StrEnum):
     NOT_APPLICABLE = "not_applicable"  #: cancelled or superseded: no effect
     ACK_SENT = "ack_sent"  #: an offset above its record is committed
     HELD = "held"  #: a record kept raw, not run
+    RELEASED = "released"  #: held records let go, with their count: a worker can do them now, or a person said so
     SUSPECTED = "suspected"  #: alarm: a worker died while it decoded these records; each is decoded alone now
     SENT_AGAIN = "sent_again"  #: its command record is written again
     RECEIPT_KEPT = "receipt_kept"  #: a late receipt, evidence only

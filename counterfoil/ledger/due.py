@@ -15,7 +15,6 @@ from counterfoil.core import decisions
 from counterfoil.core.chain import event_content
 from counterfoil.core.decisions import Move
 from counterfoil.core.events import EventKind
-from counterfoil.core.reasons import Reason
 from counterfoil.core.roads import COMMAND, RETRY, around_type
 from counterfoil.core.shards import shard
 from counterfoil.core.standing import Rules
@@ -32,35 +31,26 @@ SURELY_LOST = timedelta(days=1)
 _ROADS = ((State.QUEUED, COMMAND), (State.RETRY_WAIT, RETRY))
 
 
-def send_due(
-    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], *, limit: int, resend_after: timedelta
-) -> list[Written]:
+def send_due(connection: Connection, writer: Writer, *, limit: int, resend_after: timedelta) -> list[Written]:
     """Sends the command records of queued and waiting operations that are due; answers them.
 
     Once sent, an operation is sent again when the group has committed past its newest record and it still waits, when that record
     is nowhere any more, or when it was passed by nobody for SURELY_LOST. While its record is held it waits for the hold's
-    deadline, and is then quarantined. One that was told to wait for another of its entity is looked at once a day, and sent only
+    deadline (see `held`). One that was told to wait for another of its entity is looked at once a day, and sent only
     when that one is gone.
     """
-    return [one for road in _ROADS for one in _send_due(connection, writer, rules_by_type, road, (limit, resend_after))]
+    return [one for road in _ROADS for one in _send_due(connection, writer, road, (limit, resend_after))]
 
 
-def _send_due(
-    connection: Connection,
-    writer: Writer,
-    rules_by_type: Mapping[str, Rules],
-    road: tuple[State, str],
-    pace: tuple[int, timedelta],
-) -> list[Written]:
+def _send_due(connection: Connection, writer: Writer, road: tuple[State, str], pace: tuple[int, timedelta]) -> list[Written]:
     waiting, kind = road
     limit, resend_after = pace
     before, after = around_type(writer.ledger.name, kind)
     asked = {"d_state": waiting.value, "d_before": before, "d_after": after, "d_limit": limit}
     rows = connection.execute(SEND_DUE, asked).all()
-    over = [row.number for row in rows if row.held_until is not None and row.held_until <= row.now and row.type in rules_by_type]
     free = [row for row in rows if row.held_until is None and not row.waits]
     send = _to_send(connection, free)
-    done = {row.number for row in send} | set(over)
+    done = {row.number for row in send}
     _look_later(connection, [(row.number, _later(row, resend_after)) for row in rows if row.number not in done])
     if send:
         content = event_content(writer.ledger.secret, "sent_again", "sent_again", b"")
@@ -78,8 +68,7 @@ def _send_due(
         }
         connection.execute(SEND_AGAIN, {**columns(SEND, parameters), **common})
     told = EventKind.SENT_AGAIN
-    again = [Written(row.operation_id, row.type, row.attempt, told, None, told.value) for row in send]
-    return again + _end_holds(connection, writer, rules_by_type, over)
+    return [Written(row.operation_id, row.type, row.attempt, told, None, told.value) for row in send]
 
 
 def _to_send(connection: Connection, rows: Sequence[Any]) -> list[Any]:
@@ -93,19 +82,6 @@ def _to_send(connection: Connection, rows: Sequence[Any]) -> list[Any]:
         or (row.noted and (row.passed or row.now - row.sent_at > SURELY_LOST))
         or (not row.noted and row.number not in unpublished)
     ]
-
-
-def _end_holds(
-    connection: Connection, writer: Writer, rules_by_type: Mapping[str, Rules], numbers: Sequence[int]
-) -> list[Written]:
-    locked = lock(connection, numbers)
-    decided = []
-    for number, standing in locked.standings.items():
-        facts = locked.facts[number]
-        move = decisions.set_aside(rules_by_type[facts.type], standing, Reason.HOLD_OVER.value)
-        if move is not None:
-            decided.append(Decided(standing, facts, move))
-    return writer.write(connection, locked.now, decided)
 
 
 def _later(row: Any, resend_after: timedelta) -> datetime:

@@ -188,4 +188,5 @@ worker = Table(
     Column("stopped_at", instant),
     Column("capable", JSONB),
     CheckConstraint(one_of("role", ("worker", "relay", "reconciler")), name="worker_role"),
+    Index("worker_live", "lease_until", postgresql_where=text("stopped_at IS NULL")),
 )

@@ -15,6 +15,8 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
+    column,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -78,7 +80,10 @@ refused = Table(
     Column("at", instant, nullable=False),
 )
 
-#: Kafka records kept raw: quarantined (undecodable) or held (no ledger row, no capable worker). `id` is the cause's id.
+_HELD_WITH = text("status = 'held' AND number IS NOT NULL")
+
+#: Kafka records kept raw: quarantined (undecodable), held (no ledger row, no capable worker), or over: a hold that reached
+#: its deadline. `id` is the cause's id.
 raw_record = Table(
     "raw_record",
     metadata,
@@ -96,9 +101,12 @@ raw_record = Table(
     Column("headers", LargeBinary),  # every header, as an Avro-free frame: see ledger/raw_records.py
     Column("due_at", instant, nullable=False),
     Column("at", instant, nullable=False),
-    CheckConstraint(one_of("status", ("quarantined", "held", "released", "discarded")), name="raw_record_status"),
+    CheckConstraint(one_of("status", ("quarantined", "held", "released", "over", "discarded")), name="raw_record_status"),
     Index("raw_record_place", "topic", "partition", "record_offset"),
     Index("raw_record_held", "at", "id", postgresql_where=text("status = 'held'")),
+    Index("raw_record_capable", "type", func.counterfoil.frame_schema(column("value")), "at", postgresql_where=_HELD_WITH),
+    Index("raw_record_deadline", "due_at", postgresql_where=_HELD_WITH),
+    Index("raw_record_unnamed", "at", "id", postgresql_where=text("status = 'held' AND number IS NULL")),
     Index("raw_record_number", "number", postgresql_where=text("number IS NOT NULL")),
 )
 

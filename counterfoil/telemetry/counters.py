@@ -10,6 +10,7 @@ CounterName = Literal[
     "records_received",  # Kafka records handed to admit, by type
     "records_completed",  # records with nothing left to do, by type and reason (redelivered, copied, already settled)
     "records_kept_raw",  # records quarantined or held, by type and reason (D26)
+    "records_released",  # held records let go, by type and reason
     "operations_admitted",  # by type
     "operations_settled",  # by type, state and reason
     "answers_kept",  # late answers kept as evidence, by type and reason

@@ -217,6 +217,8 @@ class Admitting:
             number = one.claimed.number if one.claimed else None
             if one.held:
                 held.append((one, number if number in own else None, one.reason))
+            elif number in own and one.reason is Reason.UNKNOWN_SCHEMA_ID:
+                held.append((one, number, Reason.NO_CAPABLE_WORKER))  # a caller wrote it: its contract is newer than this worker
             elif number is not None and number in own:
                 aside[number] = one.reason.value
             else:

@@ -67,7 +67,7 @@ class Unreadable(NamedTuple):
     @property
     def held(self) -> bool:
         """Whether a newer worker may be able to do it: kept and not given up."""
-        return self.reason in (Reason.SCHEMA_NOT_READ, Reason.NO_CAPABLE_WORKER)
+        return self.reason is Reason.SCHEMA_NOT_READ
 
 
 def read(record: Record, type_name: str, road: str, contract: Contract[Any]) -> Readable | Unreadable:

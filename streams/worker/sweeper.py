@@ -1,4 +1,4 @@
-"""What is due: the sweepers of queued, retry_wait and running, and of uncertain attempts that nobody can probe.
+"""What is due: the sweepers of queued, retry_wait and running, of held records, and of uncertain attempts that nobody can probe.
 
 Level-triggered by the ledger's own clock, so nothing is forgotten that Kafka or a worker lost (L5). After a restart of the
 database it waits one lease: time in which nobody could write a heartbeat does not count against anybody.
@@ -6,7 +6,8 @@ database it waits one lease: time in which nobody could write a heartbeat does n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from counterfoil.core.events import LogEvent
 from counterfoil.core.standing import Rules
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
+from counterfoil.ledger.held import LetGo, end_holds, release_capable
 from counterfoil.ledger.moves import Writer, Written
 from counterfoil.ledger.restarts import database_started
 from counterfoil.streams.ledger_calls import LedgerCalls
@@ -75,10 +77,35 @@ class Sweeper:
                 "due.before_resend_commit",
                 lambda c: resend_unprobed(c, writer, rules, limit=limit, look_again=resend_after),
             )
-            + self._all(
-                "queued", "due.before_send_commit", lambda c: send_due(c, writer, rules, limit=limit, resend_after=resend_after)
-            )
+            + self._holds()
+            + self._all("queued", "due.before_send_commit", lambda c: send_due(c, writer, limit=limit, resend_after=resend_after))
         )
+
+    def _holds(self) -> int:
+        """What a live worker can do is let go before what is due is sent; what nobody could do in time is given up."""
+        limit, total = self._pace.limit, 0
+
+        def let_go(connection: Connection) -> list[LetGo]:
+            gone = release_capable(connection, limit=limit)
+            if gone:
+                failpoint("held.before_release_commit")
+            return gone
+
+        def end(connection: Connection) -> tuple[int, list[Written]]:
+            ended, written = end_holds(connection, self._writer, self._rules, limit=limit)
+            if ended:
+                failpoint("held.before_end_commit")
+            return ended, written
+
+        for _ in range(PASSES):
+            gone = self._calls.once(let_go)
+            tell_let_go(gone)
+            ended, written = self._calls.once(end)
+            tell_written(written)
+            total += len(gone) + ended
+            if max(len(gone), ended) < limit:
+                break
+        return total
 
     def _all(self, state: str, place: str, sweep: Callable[[Connection], list[Written]]) -> int:
         def unit(connection: Connection) -> list[Written]:
@@ -99,3 +126,10 @@ class Sweeper:
             log(LogEvent.SWEPT, state=state, count=total)
             count("due_taken", total, state=state)
         return total
+
+
+def tell_let_go(gone: Sequence[LetGo]) -> None:
+    """A line and a count for each type and reason."""
+    for (name, reason), total in Counter((one.type, one.reason) for one in gone).items():
+        log(LogEvent.RELEASED, type=name, reason=reason, count=total)
+        count("records_released", total, operation_type=name, reason=reason)

@@ -45,6 +45,7 @@ class Cell(NamedTuple):
 #: Cells that cannot be, with the reason.
 NEVER = {
     ("enqueue", Fault.BROKER): "a caller never talks to the broker",
+    **{("held", fault): "both workers read every contract: tests/acceptance/test_held_records.py kills there" for fault in Fault},
 }
 #: What `make test` runs of the matrix: one cell of each step, and each fault but the broker's, which other tests share.
 SAMPLE = (

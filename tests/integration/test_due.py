@@ -29,8 +29,7 @@ def fill(ledger: Bed, count: int = 1) -> None:
 
 
 def sent(ledger: Bed, hand: Hand) -> int:
-    by_type = {hand.rules.name: hand.rules}
-    return len(in_transaction(ledger.engine, lambda c: due.send_due(c, hand.writer, by_type, limit=500, resend_after=MINUTE)))
+    return len(in_transaction(ledger.engine, lambda c: due.send_due(c, hand.writer, limit=500, resend_after=MINUTE)))
 
 
 def ended(ledger: Bed, hand: Hand) -> int:
@@ -318,15 +317,3 @@ def test_a_command_row_that_was_moved_aside_is_written_again(ledger: Bed) -> Non
         connection.execute(text("DELETE FROM counterfoil.outbox"))
     ledger.shift(2 * MINUTE)
     assert sent(ledger, hand) == 1
-
-
-def test_a_hold_past_its_deadline_ends_in_quarantine(ledger: Bed) -> None:
-    """L1: with its dead letter, on the exceptions list."""
-    fill(ledger)
-    hand = Hand(ledger.engine, lease=timedelta(days=30))
-    hold(ledger)
-    assert sent(ledger, hand) == 0
-    ledger.shift(timedelta(days=7, minutes=1))
-    assert sent(ledger, hand) == 1
-    assert ledger.rows("SELECT state, reason FROM counterfoil.state") == [{"state": "quarantined", "reason": "hold_over"}]
-    assert ledger.one("SELECT count(*) FROM counterfoil.outbox WHERE kind = 'dead_letter'") == 1

@@ -69,7 +69,7 @@ def work(line: Line, name: str, count: int) -> None:
 
     in_transaction(line.bed.engine, settle)
     line.hand.admit(*later)
-    in_transaction(line.bed.engine, lambda c: due.send_due(c, line.hand.writer, {}, limit=BATCH, resend_after=HOUR))
+    in_transaction(line.bed.engine, lambda c: due.send_due(c, line.hand.writer, limit=BATCH, resend_after=HOUR))
 
 
 @pytest.mark.parametrize("rules", [STRICT, LATEST], ids=["strict", "latest wins"])

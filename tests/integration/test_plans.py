@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from counterfoil import cancel, enqueue, enqueue_many, status
 from counterfoil.core.outcomes import AttemptOutcome
-from counterfoil.ledger import due, relaying, settlement
+from counterfoil.ledger import due, held, relaying, settlement
 from counterfoil.ledger.admission import Candidate
 from counterfoil.ledger.engine import in_transaction
 from examples.upsert_projection import Stock
@@ -35,8 +35,19 @@ HISTORY = (
     ),
     (
         "INSERT INTO counterfoil.raw_record (id, status, reason, type, number, topic, partition, record_offset, due_at, at)"
-        " SELECT gen_random_uuid(), 'held', 'unknown_type', 'gone', n, 'elsewhere', 0, n, counterfoil.ledger_time(),"
-        " counterfoil.ledger_time() FROM generate_series(1, 20000) n"
+        " SELECT gen_random_uuid(), 'held', 'unknown_type', 'gone', n, 'elsewhere', 0, n,"
+        " counterfoil.ledger_time() + (n / 2000) * interval '1 day', counterfoil.ledger_time() FROM generate_series(1, 20000) n"
+    ),
+    (
+        "INSERT INTO counterfoil.raw_record"
+        " (id, status, reason, type, number, topic, partition, record_offset, due_at, at, value)"
+        " SELECT gen_random_uuid(), 'held', 'schema_not_read', 'bulk', 1000000 + n, 'there', 0, n,"
+        " counterfoil.ledger_time() + interval '1 day', counterfoil.ledger_time(), '\\x0000000005'::bytea"
+        " FROM generate_series(1, 20000) n"
+    ),
+    (
+        "INSERT INTO counterfoil.worker (role, name, started_at, heartbeat_at, lease_until, capable)"
+        " SELECT 'worker', 'w', now(), now(), now() + interval '1 day', '{\"bulk\": 5}'::jsonb"
     ),
 )
 
@@ -87,7 +98,9 @@ def newest(connection: Connection, count: int) -> list[Candidate]:
 
 def sweep(bed: Bed, hand: Hand) -> None:
     by_type = {hand.rules.name: hand.rules}
-    in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, {}, limit=BATCH, resend_after=HOUR))
+    assert len(in_transaction(bed.engine, lambda c: held.release_capable(c, limit=BATCH))) == BATCH
+    in_transaction(bed.engine, lambda c: held.end_holds(c, hand.writer, by_type, limit=BATCH))
+    in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
     in_transaction(bed.engine, lambda c: due.end_leases(c, hand.writer, by_type, limit=BATCH))
     in_transaction(bed.engine, lambda c: due.resend_unprobed(c, hand.writer, by_type, limit=BATCH, look_again=HOUR))
     wanted = relaying.Wanted(dict.fromkeys(range(64), 0), BATCH, BATCH, 10_000_000)
@@ -128,7 +141,7 @@ def test_500_due_operations_are_selected_by_the_one_partial_index(full: Bed) -> 
     """Design §7.6: with 1 % of the ledger open, the sweeper reads the due ones and no others."""
     hand = Hand(full.engine, lease=HOUR)
     with explained(full.engine) as plans:
-        in_transaction(full.engine, lambda c: due.send_due(c, hand.writer, {}, limit=BATCH, resend_after=HOUR))
+        in_transaction(full.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
     selects = plans.of("SKIP LOCKED")
     assert selects
     for plan in selects:

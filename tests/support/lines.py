@@ -80,9 +80,8 @@ class Line:
 
     def sweep(self) -> int:
         """Send what is due."""
-        by_type = {self.rules.name: self.rules}
         pace: dict[str, Any] = {"limit": 500, "resend_after": timedelta(minutes=1)}
-        return len(in_transaction(self.bed.engine, lambda c: due.send_due(c, self.hand.writer, by_type, **pace)))
+        return len(in_transaction(self.bed.engine, lambda c: due.send_due(c, self.hand.writer, **pace)))
 
     def head(self, entity: str = "a") -> int | None:
         """The entity row's mark: the head, or the newest version admitted."""
