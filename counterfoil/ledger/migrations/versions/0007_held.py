@@ -25,6 +25,7 @@ ALTER TABLE counterfoil.raw_record ADD CONSTRAINT raw_record_status
     CHECK (status IN ('quarantined', 'held', 'released', 'over', 'discarded'));
 CREATE INDEX raw_record_capable ON counterfoil.raw_record (type, counterfoil.frame_schema(value), at)
     WHERE status = 'held' AND number IS NOT NULL;
+CREATE STATISTICS counterfoil.raw_record_frame ON (counterfoil.frame_schema(value)) FROM counterfoil.raw_record;
 CREATE INDEX raw_record_deadline ON counterfoil.raw_record (due_at) WHERE status = 'held' AND number IS NOT NULL;
 CREATE INDEX raw_record_unnamed ON counterfoil.raw_record (at, id) WHERE status = 'held' AND number IS NULL;
 CREATE INDEX worker_live ON counterfoil.worker (lease_until) WHERE stopped_at IS NULL
