@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from sqlalchemy import Engine, exc, text
 
 from counterfoil import enqueue
@@ -120,6 +121,7 @@ def scene(tmp_path: Path, planted: Planted) -> Iterator[tuple[Postgres, Kafka, F
             line.end_all()
 
 
+@pytest.mark.timeout(400)
 def test_nothing_is_lost_or_doubled_while_everything_is_killed_in_turn(tmp_path: Path, planted: Planted) -> None:
     """S1, S3, S4, S5, S6, S15, S16, S19, L1, L2, L5: under load, asserted from the sink's journal, the topics and the callers."""
     with scene(tmp_path, planted) as (postgres, kafka, sink, line):
