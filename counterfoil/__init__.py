@@ -20,6 +20,7 @@ from counterfoil.core.failures import Errors
 from counterfoil.core.operation_type import Operations, OperationType, Request
 from counterfoil.core.order import LatestWins, Strict, Unordered
 from counterfoil.core.policy import Fuse, Policy, Remedy, Risk
+from counterfoil.core.policy_texts import Texts
 from counterfoil.core.proof import RECEIPT, Confirm, ProbeBatch, Proof, ProofOf
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import (
@@ -109,6 +110,7 @@ __all__ = [
     "Strict",
     "Target",
     "Temporary",
+    "Texts",
     "Uncertain",
     "Undecodable",
     "Unknown",

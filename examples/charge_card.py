@@ -30,6 +30,7 @@ from counterfoil import (
     Several,
     Sink,
     Target,
+    Texts,
     Unordered,
     hours,
     minutes,
@@ -118,4 +119,9 @@ charge_card = OperationType[Charge](
     effect=Effect(charge, PSP, timeout=seconds(30), errors=ERRORS, retry=RETRY),
     proof=Proof(lambda c: Expected(Payment(c.amount, c.currency)), payments, Confirm(window=minutes(10))),
     policy=Policy(divergent=Remedy.COMPENSATE, compensate=refund_of, risk=Risk(money=True)),
+    texts=Texts(
+        effect="The card was charged once, with the order's amount in its currency.",
+        truth="The order decides what is owed, the provider's ledger what was paid; a difference is settled by team-pay.",
+        evidence="The provider's payment, found by our key: its id, amount and currency. The provider keeps it for ten years.",
+    ),
 )

@@ -5,11 +5,9 @@ It reads only. A finding has names, counts and what to do; never a setting's val
 
 from collections.abc import Iterator
 
-from counterfoil.cli import broker_checks, database_checks, limit_checks
+from counterfoil.cli import broker_checks, database_checks, limit_checks, type_checks
 from counterfoil.cli.finding import Finding, Mark
-from counterfoil.core.errors import CounterfoilError
-from counterfoil.core.operation_type import Operations
-from counterfoil.settings import Settings, SettingsError, load_operations, read_settings, unknown_variables
+from counterfoil.settings import SettingsError, read_settings, unknown_variables
 
 
 def look() -> Iterator[Finding]:
@@ -22,7 +20,7 @@ def look() -> Iterator[Finding]:
         return
     yield Finding("settings", Mark.OK, f"of ledger {settings.ledger}")
     yield from _variables()
-    operations, found = _types(settings)
+    operations, found = type_checks.look(settings)
     yield from found
     database = list(database_checks.look(settings))
     yield from database
@@ -36,26 +34,3 @@ def _variables() -> Iterator[Finding]:
     if unknown := unknown_variables():
         todo = "Correct the names, unless something else of this name set them."
         yield Finding("variables", Mark.NOTE, f"no settings: {', '.join(unknown)}", todo)
-
-
-def _types(settings: Settings) -> tuple[Operations | None, list[Finding]]:
-    from counterfoil.schemas.contracts import Contracts
-
-    try:
-        operations = load_operations(settings.operations)
-    except SettingsError as error:
-        told = "; ".join(expected for _, expected in error.wrong)
-        return None, [Finding("types", Mark.WRONG, told, "Correct the module that the setting `operations` names.")]
-    found = [Finding("types", Mark.OK, f"{len(operations.types)} declared: {', '.join(one.name for one in operations.types)}")]
-    contracts = Contracts(operations, settings.registry_lock)
-    for one in operations.types:
-        try:
-            contract = contracts.of(one.name)
-        except CounterfoilError as error:
-            found.append(
-                Finding(f"contract of {one.name}", Mark.WRONG, str(error), "Correct the contract, or run `counterfoil init`.")
-            )
-        else:
-            told = f"{contract.subject}, version {contract.version}, id {contract.schema_id}"
-            found.append(Finding(f"contract of {one.name}", Mark.OK, told))
-    return operations, found

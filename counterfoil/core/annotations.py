@@ -17,7 +17,7 @@ from counterfoil.core.operation_type import OperationType
 from counterfoil.core.proof import ProbeBatch, Proof
 from counterfoil.core.records import Absent, Expected, Found, Item, Receipt, Several, Target, Unknown
 
-__all__ = ["Misfit", "misfits"]
+__all__ = ["Misfit", "misfits", "shape_of"]
 
 UNKNOWN = object()  # no annotation, or one that names what is not there at run time
 NOTHING = type(None)
@@ -53,6 +53,14 @@ def misfits(of: OperationType[Any]) -> Iterator[Misfit]:
                 yield Misfit(f"{role.field} returns {_name(kind)}", f"return {wanted}")
     if isinstance(of.proof, Proof):
         yield from _shape_misfits(of.proof)
+
+
+def shape_of(proof: Proof[Any, Any]) -> type | None:
+    """The shape that `expected`, or else the probe, is annotated to fill; None where nobody says."""
+    shape = _argument(_returned(proof.expected), Expected)
+    if shape is UNKNOWN and not isinstance(proof.probe, ProbeBatch):
+        shape = _argument(_returned(proof.probe), Found)
+    return shape if isinstance(shape, type) and is_dataclass(shape) else None
 
 
 def _roles(of: OperationType[Any]) -> Iterator[_Role]:

@@ -15,6 +15,7 @@ from counterfoil.core.effect import DoneElsewhere, Effect, InLedger, InLedgerBat
 from counterfoil.core.errors import DeclarationError, Refused
 from counterfoil.core.order import LatestWins, Strict, Unordered
 from counterfoil.core.policy import Policy, Remedy
+from counterfoil.core.policy_texts import Texts
 from counterfoil.core.proof import RECEIPT, ProofOf, ReceiptOnly
 from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Record
@@ -47,6 +48,7 @@ class OperationType(Declared, Generic[R], kw_only=True, eq=False):
     #: (payload, connection) -> Wanted, asked before each send, on a read-only connection to the ledger's database, outside the
     #: send's transaction. Quick, since operations wait behind it; where it raises, nothing is sent and it is quarantined.
     still_wanted: Callable[[R, Connection], Wanted] | None = None
+    texts: Texts = Texts()  #: for people: the effect, who decides what, the evidence
 
     @property
     def sink(self) -> Sink | None:
@@ -80,6 +82,7 @@ class OperationType(Declared, Generic[R], kw_only=True, eq=False):
         if type(self.proof) is ProofOf or not (self.proof is None or self.proof is RECEIPT or isinstance(self.proof, ProofOf)):
             raise DeclarationError(self.name, "proof must be Proof(...), RECEIPT or None")
         checks.instance(self.name, "policy", self.policy, Policy, "Policy(...)")
+        checks.instance(self.name, "texts", self.texts, Texts, "Texts(...)")
         if self.still_wanted is not None:
             checks.a_function(self.name, "still_wanted", self.still_wanted, ("payload", "connection"))
             if isinstance(self.effect, DoneElsewhere):

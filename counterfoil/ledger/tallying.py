@@ -1,7 +1,8 @@
-"""Counts over a whole ledger, for the demo and for people. It reads every row of `state`: never for a hot path."""
+"""Counts over a whole ledger, for the demo and for people. `tally` reads every row of `state`: never for a hot path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -57,3 +58,16 @@ def running_by_worker(connection: Connection) -> dict[str, int]:
 def events_for(connection: Connection, reason: str) -> int:
     """Events with that reason, over all operations."""
     return int(connection.execute(statements.events_for(reason)).scalar_one())
+
+
+class Unfinished(NamedTuple):
+    """What is open of one type."""
+
+    open: int  #: not final, those below included
+    in_review: int
+    quarantined: int
+
+
+def unfinished(connection: Connection) -> dict[str, Unfinished]:
+    """By type; a type with nothing open is left out."""
+    return {row.type: Unfinished(row.open, row.in_review, row.quarantined) for row in connection.execute(statements.unfinished())}

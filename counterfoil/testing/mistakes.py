@@ -15,7 +15,7 @@ from counterfoil.core.records import seconds
 from counterfoil.schemas.definition import read_definition
 from counterfoil.schemas.fit import fitted
 
-__all__ = ["SEND_GRACE", "Mistake", "check"]
+__all__ = ["SEND_GRACE", "Mistake", "check", "of_declarations"]
 
 SEND_GRACE = seconds(5)  # the setting's default
 
@@ -30,15 +30,23 @@ class Mistake(NamedTuple):
 
 def check(operations: Operations, send_grace: timedelta = SEND_GRACE) -> Sequence[Mistake]:
     """The half of `counterfoil check` that needs no server; empty where nothing is wrong."""
-    return [mistake for of in operations for mistake in _mistakes(of, send_grace)]
+    return [mistake for of in operations for mistake in (*_of_contract(of), *_of_declaration(of, send_grace))]
 
 
-def _mistakes(of: OperationType[Any], send_grace: timedelta) -> Iterator[Mistake]:
+def of_declarations(operations: Operations, send_grace: timedelta = SEND_GRACE) -> Sequence[Mistake]:
+    """The same without the contracts: no file is read."""
+    return [mistake for of in operations for mistake in _of_declaration(of, send_grace)]
+
+
+def _of_contract(of: OperationType[Any]) -> Iterator[Mistake]:
     try:
         fitted(read_definition(of.contract).shape, of.payload)
     except Refused as refused:
         place = f", at {refused.path}" if refused.path else ""
         yield Mistake(of.name, f"{refused.reason.sentence}{place} ({refused.subject})", refused.reason.advice)
+
+
+def _of_declaration(of: OperationType[Any], send_grace: timedelta) -> Iterator[Mistake]:
     for misfit in misfits(of):
         yield Mistake(of.name, misfit.rule, misfit.remedy)
     if (rule := outlasts(of, send_grace)) is not None:

@@ -165,7 +165,7 @@ def test_topics_are_planned_made_and_verified(line: CommandLine, ledger: Bed, to
     assert topics.existing() == wanted
     assert {step["act"] for step in answered(line, "topics", "apply")["steps"]} == {"keep"}
     assert answered(line, "topics", "verify")["ok"] is True
-    assert set(marks(line, 0).values()) == {"ok"}
+    assert {mark for name, mark in marks(line, 0).items() if not name.startswith("texts of")} == {"ok"}
     assert line.run("topics", "verify").stdout == "every topic is as it should be\n"
 
 

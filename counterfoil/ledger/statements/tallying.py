@@ -45,3 +45,16 @@ def running_by_session() -> Select[Any]:
 
 def events_for(reason: str) -> Select[Any]:
     return select(func.count()).select_from(event).where(event.c.reason == reason)
+
+
+def unfinished() -> Select[Any]:
+    """By type: how many operations are open, in review and quarantined. Reads open rows only, whatever is settled beside them."""
+    named = select(operation.c.type).where(operation.c.number == state.c.number).correlate(state).scalar_subquery()
+    opened = select(named.label("type"), state.c.state).where(state.c.due_at.is_not(None)).subquery()
+    of = opened.c.state
+    return select(
+        opened.c.type,
+        func.count().label("open"),
+        func.count().filter(of == "manual_review").label("in_review"),
+        func.count().filter(of == "quarantined").label("quarantined"),
+    ).group_by(opened.c.type)
