@@ -203,9 +203,14 @@ def test_one_operation_of_a_batch_that_raises_leaves_the_others_written(database
 def test_a_rehearsal_leaves_nothing_behind_and_touches_no_other_database(database: str) -> None:
     listed = text("SELECT datname FROM pg_database WHERE datname LIKE 'rehearsal%'")
     engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.connect() as connection, pytest.raises(ValueError, match="forward"), rehearse(OPERATIONS, database) as rehearsal:
-        assert len(connection.execute(listed).all()) == 1
-        rehearsal.advance(seconds(-1))
+
+    def backwards() -> None:
+        with rehearse(OPERATIONS, database) as rehearsal, engine.connect() as connection:
+            assert len(connection.execute(listed).all()) == 1
+            rehearsal.advance(seconds(-1))
+
+    with pytest.raises(ValueError, match="forward"):
+        backwards()
     with engine.connect() as connection:
         assert not connection.execute(listed).all()
         assert connection.execute(text("SELECT to_regclass('counterfoil.operation')")).scalar_one() is None
