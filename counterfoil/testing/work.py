@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection
@@ -16,6 +17,8 @@ from counterfoil.core.decisions import Answered
 from counterfoil.core.effect import Effect, InLedger, InLedgerBatch
 from counterfoil.core.errors import Temporary
 from counterfoil.core.identity import idempotency_key, result_key
+from counterfoil.core.outcomes import AttemptOutcome
+from counterfoil.core.reasons import Reason
 from counterfoil.core.records import Attempt, Item, OperationId, Receipt
 from counterfoil.ledger.admission import Admitted, admit
 from counterfoil.ledger.engine import in_transaction
@@ -23,6 +26,7 @@ from counterfoil.ledger.moves import Writer
 from counterfoil.ledger.settlement import Result, lock, save
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.worker import answers
+from counterfoil.streams.worker.lent import EndedTransaction, Lent
 from counterfoil.streams.worker.record import Readable, Record
 from counterfoil.streams.worker.runnable import RunnableType
 from counterfoil.streams.worker.wanted import Wanting
@@ -162,17 +166,30 @@ class Work:
                     waiting += [part[len(part) // 2 :], part[: len(part) // 2]]
                     continue
                 [job] = part
-                self._settle(job, answers.raised(self._type.effect.errors, job.attempt.number, job.admitted.revision, error))
+                answered = answers.raised(self._type.effect.errors, job.attempt.number, job.admitted.revision, error)
+                if isinstance(error, EndedTransaction):
+                    ended = Reason.EFFECT_ENDED_TRANSACTION.value
+                    answered = replace(answered, outcome=AttemptOutcome.TEMPORARY, reason=ended)
+                self._settle(job, answered)
 
     def _unit(self, connection: Connection, jobs: Sequence[_Job]) -> None:
         effect = self._type.effect
         locked = lock(connection, [job.admitted.number for job in jobs])
         self.called += [job.attempt for job in jobs]
         receipts: list[Receipt | None] = [None] * len(jobs)
-        if isinstance(effect, InLedgerBatch):
-            effect.call(connection, [Item(job.payload, job.attempt) for job in jobs])
-        elif isinstance(effect, InLedger):
-            receipts = [effect.call(connection, job.payload, job.attempt) for job in jobs]
+        lent = Lent(connection)
+        try:
+            with lent:
+                if isinstance(effect, InLedgerBatch):
+                    effect.call(connection, [Item(job.payload, job.attempt) for job in jobs])
+                elif isinstance(effect, InLedger):
+                    given = [effect.call(connection, job.payload, job.attempt) for job in jobs]
+                    receipts = [None if one is None else answers.checked(one) for one in given]
+            lent.take_back()
+        except Exception:
+            if lent.ended():  # its connection is thrown away
+                raise EndedTransaction from None
+            raise
         results = [
             Result(job.admitted.number, answers.committed(job.attempt.number, job.admitted.revision, receipt))
             for job, receipt in zip(jobs, receipts, strict=True)

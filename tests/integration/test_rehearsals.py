@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from counterfoil import (
+    Attempt,
+    InLedger,
     InLedgerBatch,
     Item,
     Operations,
@@ -198,6 +200,24 @@ def test_one_operation_of_a_batch_that_raises_leaves_the_others_written(database
         assert states == [State.CONFIRMED, State.RETRY_WAIT, State.CONFIRMED]
         there = rehearsal.connection.execute(text("SELECT sku FROM stock_view ORDER BY sku")).scalars().all()
         assert there == ["a", "b"]
+
+
+def commits(connection: Connection, stock: Stock, attempt: Attempt) -> None:
+    connection.commit()
+
+
+def answers_wrongly(connection: Connection, stock: Stock, attempt: Attempt) -> Any:
+    return "done"
+
+
+@pytest.mark.parametrize(("call", "reason"), [(commits, "effect_ended_transaction"), (answers_wrongly, "wrong_answer")])
+def test_an_effect_in_the_ledger_is_held_to_the_workers_rules(database: str, call: Any, reason: str) -> None:
+    operations, stock = only(upsert_projection, effect=InLedger[Stock](call))
+    with rehearse(operations, database) as rehearsal:
+        it = enqueue(rehearsal.connection, stock, Stock("a", 1, 1))
+        rehearsal.run()
+        told = status(rehearsal.connection, it)
+        assert (told.state, told.reason) == (State.RETRY_WAIT, reason)
 
 
 def test_a_rehearsal_leaves_nothing_behind_and_touches_no_other_database(database: str) -> None:

@@ -1,4 +1,4 @@
-"""The planted mistakes of a declaration, by number: a type checker, the import or `check` refuses each, where its table says."""
+"""The planted mistakes of a declaration, by number: each is refused by a type checker, the import, `check` or enqueue."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil import DeclarationError
+from counterfoil import DeclarationError, Refused, enqueue
 from counterfoil.cli.finding import Mark
 from counterfoil.cli.type_checks import look
 from counterfoil.settings import Settings
 from counterfoil.testing import check
+from tests.support.ledgers import Bed
 from tests.support.mistakes import MISTAKES, Mistake, Refusal, imported
 from tests.support.processes import ROOT
 
@@ -82,3 +83,15 @@ def test_a_type_checker_refuses_those_that_it_can_see_and_no_others(tmp_path: Pa
     assert {name for name, lines in said.items() if lines} == {name for name, one in files.items() if one.typed}, done.stdout[
         :2000
     ]
+
+
+def test_enqueue_refuses_what_only_a_type_checker_sees_and_writes_nothing(ledger: Bed) -> None:
+    for number, mistake in MISTAKES.items():
+        if mistake.refusal is not Refusal.ENQUEUE:
+            continue
+        module = imported(mistake)
+        type_, payload = module.ENQUEUED
+        with ledger.engine.begin() as connection, pytest.raises(Refused) as caught:
+            enqueue(getattr(module, "CALLER", connection), type_, payload)
+        assert caught.value.reason.value == mistake.says, f"{number}: {mistake.what}"
+    assert ledger.one("SELECT count(*) FROM counterfoil.operation") == 0
