@@ -127,6 +127,8 @@ class Caller:
                 yield operation_type, Customer(name, 1, email), {"email": email}
 
 
-def enqueue_one(connection: Connection, ledger: str, operation_type: OperationType[Any], kind: str, email: str) -> UUID:
+def enqueue_one(
+    connection: Connection, ledger: str, operation_type: OperationType[Any], kind: str, email: str, version: int = 1
+) -> UUID:
     """One operation of an effect outside, for scenes that want no other."""
-    return enqueue(connection, operation_type, Customer(f"{ledger}/{kind}/0", 1, email))
+    return enqueue(connection, operation_type, Customer(f"{ledger}/{kind}/0", version, email))

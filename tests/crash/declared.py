@@ -28,6 +28,7 @@ from counterfoil import (
     Receipt,
     Retry,
     Sink,
+    Strict,
     Target,
     Uncertain,
     Unknown,
@@ -112,6 +113,7 @@ def _timeout() -> timedelta:
     return seconds(TIMEOUT)
 
 
+KEEPS_KEYS = Sink("keyed", ByKey(hours(24)), request_life=seconds(1), read_lag=seconds(0))
 #: The sink keeps our key: what is uncertain is repeated under it.
 keyed = OperationType[Customer](
     name="keyed",
@@ -121,7 +123,23 @@ keyed = OperationType[Customer](
     order=Unordered(lambda c: (c.id, c.version)),
     effect=Effect(
         _push_keyed,
-        Sink("keyed", ByKey(hours(24)), request_life=seconds(1), read_lag=seconds(0)),
+        KEEPS_KEYS,
+        timeout=_timeout(),
+        errors=ERRORS,
+        retry=SOON,
+    ),
+    proof=None,
+)
+#: The operations of one entity are sent one after the other.
+ordered = OperationType[Customer](
+    name="ordered",
+    owner="tests",
+    payload=Customer,
+    contract=CONTRACTS / "sync_customer.avsc",
+    order=Strict(identity=lambda c: (c.id, c.version), entity=lambda c: c.id),
+    effect=Effect(
+        _push_keyed,
+        KEEPS_KEYS,
         timeout=_timeout(),
         errors=ERRORS,
         retry=SOON,
@@ -154,4 +172,4 @@ stock = OperationType[Stock](
     effect=InLedgerBatch(_write, size=4, errors=ERRORS, retry=SOON),
     proof=RECEIPT,
 )
-OPERATIONS = Operations(keyed, once, stock)
+OPERATIONS = Operations(keyed, once, ordered, stock)

@@ -34,9 +34,9 @@ class Cell(NamedTuple):
 
     @property
     def part(self) -> str:
-        """Which process is armed: caller, relay or worker."""
+        """Which process is armed: caller, relay, worker or person (who replays a plan of dead letters)."""
         room = self.place.partition(".")[0]
-        return {"enqueue": "caller", "relay": "relay"}.get(room, "worker")
+        return {"enqueue": "caller", "relay": "relay", "replay": "person"}.get(room, "worker")
 
     def __str__(self) -> str:
         return f"{self.place} × {self.fault}"
@@ -45,6 +45,7 @@ class Cell(NamedTuple):
 #: Cells that cannot be, with the reason.
 NEVER = {
     ("enqueue", Fault.BROKER): "a caller never talks to the broker",
+    ("replay", Fault.BROKER): "a replay never talks to the broker",
     **{("held", fault): "both workers read every contract: tests/acceptance/test_held_records.py kills there" for fault in Fault},
 }
 #: What `make test` runs of the matrix: one cell of each step, and each fault but the broker's, which other tests share.
@@ -57,6 +58,7 @@ SAMPLE = (
     Cell("worker.before_settle_commit", Fault.CUT),
     Cell("dead_letter.before_commit", Fault.RAISE),
     Cell("due.before_send_commit", Fault.KILL),
+    Cell("replay.before_commit", Fault.KILL),
     Cell("worker.before_commit", Fault.KILL),
 )
 

@@ -79,6 +79,19 @@ def _no_revision_match() -> None:
     setattr(admission, "ADMIT", {**ADMIT, Ordering.UNORDERED: without})  # noqa: B010
 
 
+def _no_entity_lock() -> None:
+    from sqlalchemy import text
+
+    from counterfoil.ledger import ordering
+    from counterfoil.ledger.arrays import column
+
+    rows = """SELECT 1 FROM unnest(:l_number) AS a(number), LATERAL (
+        SELECT 1 FROM counterfoil.state WHERE number = a.number FOR NO KEY UPDATE
+    ) s"""
+    setattr(ordering, "HOLD", text(rows).bindparams(column("l_number", "int8")))  # noqa: B010
+    setattr(ordering, "LOCK_LINES", text("SELECT :w_entity").bindparams(column("w_entity", "uuid")))  # noqa: B010
+
+
 def _no_acknowledgement_rule() -> None:
     from counterfoil.streams.relay.key_order import KeyOrder
 
@@ -97,6 +110,7 @@ _OUT: Mapping[str, Callable[[], None]] = {
     "admitted-before-call": _call_before_the_commit,
     "prefix-commit": _no_prefix,
     "revision-match": _no_revision_match,
+    "entity-lock": _no_entity_lock,
     "state-acknowledgement": _no_acknowledgement_rule,
 }
 

@@ -14,9 +14,10 @@ from counterfoil.streams.worker.consumer import group_of
 from tests.crash.bed import Bed
 from tests.crash.callers import Wanted
 from tests.crash.declared import CODES, OPERATIONS, stock
+from tests.crash.declared import ordered as in_line
 from tests.support import invariants, invariants_of_attempts
 
-OUTSIDE = ("keyed", "once")
+OUTSIDE = ("keyed", "once", "ordered")
 MOST_ATTEMPTS = 40
 
 
@@ -43,12 +44,14 @@ def judge(bed: Bed, wanted: Wanted) -> Verdict:
         places |= {f"command:{each.name}": roads[f"{each.name}:commands"], f"retry:{each.name}": roads[f"{each.name}:retry"]}
     committed = {(topic, n): at for topic in roads.values() for n, at in topics.committed(group_of(bed.name), topic).items()}
     effects = Counter(entry.subject for entry in entries if entry.changed_content)
+    ordered = {str(one) for one, name in wanted.types.items() if name == in_line.name}
     outside = [one for one in wanted.ok if wanted.types[one] in OUTSIDE]
     notes = [*records, *state_records, *letters]
     checks: Sequence[Callable[[], None]] = (
         lambda: invariants.accepted_is_what_the_callers_know(engine, wanted.ok, wanted.unknown, wanted.failed),
         lambda: invariants.effects_are_single(engine, effects, outside),
         lambda: invariants_of_attempts.effects_are_what_was_asked(engine, entries, wanted.fields),
+        lambda: invariants_of_attempts.versions_never_go_down([each for each in entries if each.operation in ordered]),
         lambda: invariants_of_attempts.rows_beside_the_ledger_are_single(engine, stock.name),
         lambda: invariants.chains_verify(engine),
         lambda: invariants_of_attempts.transitions_are_of_the_table(engine),
@@ -60,6 +63,7 @@ def judge(bed: Bed, wanted: Wanted) -> Verdict:
         lambda: invariants.the_state_topic_ends_with_the_ledger(engine, state_records),
         lambda: invariants_of_attempts.every_cause_has_its_letter(engine, letters, CODES),
         lambda: invariants.nothing_is_forgotten(engine),
+        lambda: invariants.nothing_still_moves(engine),
     )
     for check in checks:
         try:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
+import orjson
 from confluent_kafka import Producer
 from sqlalchemy import text
 
 from counterfoil import OperationType
 from counterfoil.streams.worker.consumer import group_of
 from tests.crash.bed import Bed, Restarts, Servers
-from tests.crash.callers import Caller, History, enqueue_one
+from tests.crash.callers import TURNS, Caller, History, enqueue_one
 from tests.crash.declared import OPERATIONS, keyed
 from tests.crash.faults import Cell, Fault
 from tests.crash.judge import Verdict, judge
@@ -43,6 +44,8 @@ STANDS = """SELECT o.type, o.entity, s.state, s.attempt, s.reason, s.tries_left,
         OR EXISTS (SELECT FROM counterfoil.outbox b WHERE b.number = s.number) ORDER BY s.number LIMIT 5"""
 LEASE_OVER = """SELECT count(*) = 0 FROM counterfoil.worker
     WHERE name LIKE '%:' || :pid AND stopped_at IS NULL AND lease_until > counterfoil.ledger_time()"""
+REFUSED = """SELECT count(*) FROM counterfoil.state s JOIN counterfoil.operation o USING (number)
+    WHERE s.state = 'quarantined' AND o.type = 'keyed'"""
 HELD = "SELECT count(*) FROM counterfoil.state s JOIN counterfoil.worker w ON w.id = s.session WHERE w.name LIKE '%:' || :pid"
 
 
@@ -80,7 +83,8 @@ class CellRun:
         self.history = History(bed.line.folder / "history.jsonl")
         self.secret = bed.servers.planted.payload
         self.caller = Caller(bed.engine, bed.name, self.history, self.secret, plot.only)
-        self.running: dict[str, list[Started]] = {"caller": [], "relay": [], "worker": []}
+        self.running: dict[str, list[Started]] = {"caller": [], "relay": [], "worker": [], "person": []}
+        self.frozen = ""  #: the plan of dead letters that a person replays
 
     def run(self) -> None:
         """From the first process to the last."""
@@ -107,6 +111,8 @@ class CellRun:
             self._enqueue_what_cannot_be_sent()
         if (dies_at := BEFORE.get(cell.place)) is not None:
             self._leave_an_orphan(dies_at)
+        if cell.part == "person":
+            self._freeze_dead_letters()
         armed = self.start(cell.part, armed=True)
         for part, count in (("relay", 1), ("worker", 2)):
             missing = count - len(self.running[part])
@@ -154,6 +160,11 @@ class CellRun:
 
     def _mend(self, armed: Started) -> None:
         """A process that the fault has ended is started again, and there are two workers."""
+        if self.cell.part == "person":
+            armed.wait(within=60)
+            again = self.start("person")
+            assert again.wait(within=60) == 0, f"the replay ended with {again.process.returncode}"
+            return self._two_workers()
         if self.cell.fault in (Fault.KILL, Fault.RAISE) or not armed.running():
             if self.cell.fault is Fault.RAISE and self.cell.part != "worker":
                 armed.wait()
@@ -170,7 +181,7 @@ class CellRun:
         def at_rest() -> bool:
             for part, processes in self.running.items():
                 for each in processes:
-                    if not each.running() and part != "caller":
+                    if not each.running() and part in ("relay", "worker"):
                         assert self.cell.fault is Fault.RAISE, f"{each.log.stem} ended by itself with {each.process.returncode}"
                         processes.remove(each)
                         self.start(part)
@@ -211,6 +222,8 @@ class CellRun:
         plan = plan or (f"{cell.place}={cell.fault.action}" if armed else "")
         url = {"database": bed.armed_url} if armed else {}
         arguments = [*(() if plain else self.plot.options), part, "--json"]
+        if part == "person":
+            arguments = ["dlq", "replay", self.frozen, "--reason", "again", "--no-canary", "--json"]
         if part == "caller":
             arguments = ["caller", str(self.history.path), str(FIRST), self.secret]
         started = bed.line.start(*arguments, failpoints=plan, environment=self._where(), **url)
@@ -221,6 +234,14 @@ class CellRun:
 
     def _where(self) -> Mapping[str, str]:
         return self.bed.servers.where
+
+    def _freeze_dead_letters(self) -> None:
+        """What was refused for good, all of one type, is to be sent again: a plan of it."""
+        for part in ("relay", "worker", "worker"):
+            self.start(part)
+        eventually(lambda: self.bed.one(REFUSED) == TURNS, within=REST, what="what is refused for good")
+        arguments = ("dlq", "plan", "--type", keyed.name, "--consumer", "another", "--reason", "again", "--json")
+        self.frozen = str(orjson.loads(self.bed.line.run(*arguments).stdout)["id"])
 
     def _leave_an_orphan(self, dies_at: str) -> None:
         """What a worker leaves that is killed there, for another one to find."""

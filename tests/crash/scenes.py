@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from confluent_kafka import Producer
 from sqlalchemy import text
@@ -15,7 +16,7 @@ from counterfoil.streams.worker.consumer import group_of
 from examples.sync_customer import Customer
 from tests.crash.bed import Servers
 from tests.crash.callers import enqueue_one
-from tests.crash.declared import keyed, stock
+from tests.crash.declared import keyed, ordered, stock
 from tests.crash.faults import Cell, Fault
 from tests.crash.judge import Verdict, judge
 from tests.crash.run import FIRST, CellRun, Plot, Result
@@ -65,6 +66,27 @@ def _forged(run: CellRun) -> None:
     run.start("relay")
 
 
+def _next_one_meanwhile(run: CellRun) -> None:
+    """An answer is written and not committed while the record of the entity's next operation comes."""
+    run.start("relay")
+    worker = run.start("worker", plan=f"{run.cell.place}=hold")
+    _in_line(run, 1)
+    worker.reached(run.cell.place, within=45)
+    following = _in_line(run, 2)
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    met = f'"received","operation_id":"{following}"'
+    eventually(lambda: run.bed.one(waits) or met in worker.output, within=45, what="the next one's turn")
+    (worker.failpoints / run.cell.place).unlink()
+
+
+def _in_line(run: CellRun, version: int) -> UUID:
+    with run.bed.engine.begin() as connection:
+        email = f"{run.secret}-{version}@example.com"
+        operation = enqueue_one(connection, run.bed.name, ordered, "plain", email, version)
+    run.history.note("ok", [(operation, ordered.name, {"email": email})])
+    return operation
+
+
 def _late_receipt(run: CellRun) -> None:
     """The relay dies after the command; several state rows of one operation wait, and the first one's report is lost."""
     relay = run.start("relay", plain=True)
@@ -98,10 +120,11 @@ def _garbage_in_work(run: CellRun) -> None:
 
 
 ONLY_STOCK, ONLY_ONCE, ONLY_KEYED = frozenset({"stock"}), frozenset({"once"}), frozenset({"keyed"})
+ONLY_ORDERED = frozenset({"ordered"})
 GUARDS = (
     Guard(
         "fence",
-        "only the latest attempt's answer changes a state",
+        "only the ordered attempt's answer changes a state",
         Cell("worker.after_admit", Fault.STOP),
         ONLY_STOCK,
         _as_a_cell,
@@ -127,6 +150,13 @@ GUARDS = (
         Cell("worker.before_admit", Fault.KILL),
         ONLY_KEYED,
         _forged,
+    ),
+    Guard(
+        "entity-lock",
+        "an entity's operations are admitted and settled one after the other",
+        Cell("worker.before_settle_commit", Fault.STOP),
+        ONLY_ORDERED,
+        _next_one_meanwhile,
     ),
     Guard(
         "state-acknowledgement",

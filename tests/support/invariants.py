@@ -131,6 +131,12 @@ def the_state_topic_ends_with_the_ledger(engine: Engine, records: Collection[Mes
     assert {key: (record.state, record.sequence) for key, record in last.items()} == reported
 
 
+def nothing_still_moves(engine: Engine) -> None:
+    """L1, L5: at rest, nothing is queued, running or waiting for a retry."""
+    moving = [number for number, state in states(engine).items() if state in ("queued", "running", "retry_wait")]
+    assert not moving, f"L5: {len(moving)} operations are still before their end"
+
+
 def nothing_is_forgotten(engine: Engine) -> None:
     """L1, L2, L5: the outbox is empty, and everything is final, or has a due time that is not long past."""
     with engine.connect() as connection:

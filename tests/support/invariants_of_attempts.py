@@ -90,6 +90,16 @@ def requests_were_admitted(engine: Engine, entries: Collection[Entry]) -> None:
         assert seen[operation] <= before, f"S8: {operation}: request {seen[operation]} after {before} admitted attempts"
 
 
+def versions_never_go_down(entries: Collection[Entry]) -> None:
+    """S7: at the sink no version of an entity ever takes effect behind a later one."""
+    newest: dict[str, int] = defaultdict(int)
+    for entry in sorted(entries, key=lambda each: each.at):
+        if entry.applied:
+            version = entry.version or 0
+            assert version >= newest[entry.entity], f"S7: version {version} of {entry.entity} after {newest[entry.entity]}"
+            newest[entry.entity] = version
+
+
 def effects_are_what_was_asked(engine: Engine, entries: Collection[Entry], wanted: Mapping[UUID, Mapping[str, Any]]) -> None:
     """S1, S2: whatever changed the sink has the operation's own fields; what ended without an effect has none there."""
     now = states(engine)
