@@ -19,28 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = ROOT / "tests" / "cases.txt"
 #: The cases that concern what is built so far.
 WHOLE = "D01 D02 D04 D05 D07 D08 D10 D11 D13 D14 D16 D17 D19 D20 D22 D23 D25 D26 D28 D29 D31 D32 D34 D35 D37 D38 D40 D41 D43 D44"
-FURTHER = (
-    "D52",
-    "D53",
-    "D55",
-    "D56",
-    "D58",
-    "D59",
-    "D61",
-    "D62",
-    "D64",
-    "D65",
-    "D67",
-    "D68",
-    "D70",
-    "D71",
-    "D73",
-    "D74",
-    "D76",
-    "D88",
-    "D89",
-    "D92",
-)
+FURTHER = re.findall(r"D\d+", "D52 D53 D55 D56 D58 D59 D61 D62 D64 D65 D67 D68 D70 D71 D73 D74 D76 D88 D89 D92")
 CASES: Sequence[str] = (*re.findall(r"D\d+", WHOLE), *FURTHER)
 LINE = re.compile(r"(D\d+): ([^|]+?) *\|(.*)")
 
