@@ -14,7 +14,7 @@ from typing import Final
 
 from counterfoil.core.states import State
 from counterfoil.core.transitions import TABLE, Actor
-from tests.explore import topic
+from tests.explore import line, ordered_cases, topic
 from tests.explore.cases import REAL, Case, single
 from tests.explore.configuration import CONFIGURATIONS, Configuration
 from tests.explore.search import Found, Search
@@ -62,6 +62,17 @@ class Run:
         self.wrong += missed
         self._told(kept)
 
+    def ordered(self, configuration: ordered_cases.Ordered) -> None:
+        """The same for several operations of one entity."""
+        began = time.process_time()
+        found = configuration.search().run()
+        self.states += found.states
+        self.reached += found.reached
+        took = time.process_time() - began
+        verdict = str(found.violation.invariant) if found.violation else "holds"
+        print(f"{configuration.name:<52}{found.states:>10,}{found.steps:>12,}{took:>8.1f}  {verdict}", flush=True)
+        self._told(found)
+
     def covered(self) -> None:
         """What was met, so that no search passes by meeting nothing."""
         print(f"\n{self.states:,} distinct states; " + ", ".join(f"{state} {self.reached[state]:,}" for state in State))
@@ -85,6 +96,12 @@ def cases(run: Run, chosen: Callable[[str], bool]) -> None:
     for case in single():
         if chosen(case.name) or chosen(case.rule):
             run.case(case)
+    for several in ordered_cases.ordered_cases():
+        if chosen(several.name) or chosen(several.rule):
+            run.named(several.name, several.rule, several.searched.search().run(), several.without().run())
+    rule = "the entity's row is locked from the look to the commit"
+    if chosen("H1") or chosen(rule):
+        run.named("H1", rule, line.search(), line.search(locked=False))
     rule = "an acknowledgement counts once no earlier row of its key is unknown"
     if chosen("H2") or chosen(rule):
         run.named("H2", rule, topic.search(), topic.search(careless=True))
@@ -108,6 +125,9 @@ def main(arguments: list[str]) -> int:
     for configuration in CONFIGURATIONS:
         if chosen(configuration.name):
             run.configuration(configuration)
+    for several in ordered_cases.CONFIGURATIONS:
+        if chosen(several.name):
+            run.ordered(several)
     if not asked.only:
         run.covered()
     print()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from itertools import product
 
@@ -15,45 +14,37 @@ from counterfoil.core.order import Ordering
 from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
 from counterfoil.core.states import FINAL, WAITING, State
-from tests.support.entity_model import Search, ended
+from tests.explore import line
+from tests.explore.ordered import ended
+from tests.explore.ordered_cases import CONFIGURATIONS, LATEST, STRICT, Ordered, OrderedCase, ordered_cases
 from tests.support.standings import NOW, OUTSIDE, RUNNING, SECOND, standings
 
-STRICT = replace(OUTSIDE, ordering=Ordering.STRICT)
-LATEST = replace(OUTSIDE, ordering=Ordering.LATEST_WINS)
+
+@pytest.mark.parametrize("searched", [each for each in CONFIGURATIONS if not each.replays], ids=lambda each: each.name)
+def test_no_effect_ever_lands_behind_one_of_a_later_operation(searched: Ordered) -> None:
+    """S7, L1: over every interleaving of admissions, answers, late landings, cancels, verdicts and risks; `make explore` adds replays."""
+    search = searched.search()
+    found = search.run()
+    assert found.violation is None, found.trace
+    assert {State.RUNNING, State.CONFIRMED, State.NOT_APPLICABLE, State.AWAITING_CONFIRMATION, State.RETRY_WAIT} <= set(
+        found.reached
+    )
+    assert any(len(world.landed) == searched.operations for world in search.worlds), "all may have an effect, in order"
+    assert any(ended(world) for world in search.worlds)
 
 
-def unkeyed(rules: Rules) -> Rules:
-    return replace(rules, keyed=False, horizon=None)
+@pytest.mark.parametrize("case", list(ordered_cases()), ids=lambda case: f"{case.name} {case.rule}")
+def test_each_rule_is_needed(case: OrderedCase) -> None:
+    """T10, T11, T13, T14, T15, H4: with one of them taken out, the search finds what it prevents."""
+    found = case.without().run()
+    assert found.violation is not None
+    assert found.violation.invariant == case.falls, found.trace
 
 
-@pytest.mark.parametrize(
-    ("rules", "operations"),
-    [(STRICT, 3), (LATEST, 2), (unkeyed(STRICT), 2), (unkeyed(LATEST), 2)],
-    ids=["strict", "latest wins", "strict, no key", "latest wins, no key"],
-)
-def test_no_effect_ever_lands_behind_one_of_a_later_operation(rules: Rules, operations: int) -> None:
-    """S7: over every interleaving of admissions, answers, late landings, cancels, verdicts and a person's risk."""
-    search = Search(rules, operations)
-    worlds = search.run()
-    assert search.violations == []
-    reached = Counter(each.state for world in worlds for _, each in world.there())
-    assert {State.RUNNING, State.CONFIRMED, State.NOT_APPLICABLE, State.AWAITING_CONFIRMATION, State.RETRY_WAIT} <= set(reached)
-    assert any(len(world.landed) == operations for world in worlds), "and all of them may have an effect, in order"
-    assert any(ended(world) for world in worlds)
-
-
-@pytest.mark.parametrize("rules", [STRICT, LATEST], ids=["strict", "latest wins"])
-@pytest.mark.parametrize("guard", ["passed", "behind", "until"])
-def test_each_rule_is_needed(rules: Rules, guard: str) -> None:
-    """With one of them taken out, the search finds effects that went backwards (T13, T15, H4)."""
-
-    def weaker(rules: Rules, position: int, mark: int | None, others: list[Neighbour]) -> Turn:
-        turn = ordering.turn(rules, position, mark, others)
-        return replace(turn, **{guard: False if guard == "passed" else None})  # type: ignore[arg-type]
-
-    search = Search(unkeyed(rules), 2, weaker)
-    search.run()
-    assert search.violations
+@pytest.mark.parametrize("locked", [True, False])
+def test_the_next_operation_is_stranded_only_without_the_lock_of_its_entity(locked: bool) -> None:
+    """H1, L5."""
+    assert (line.search(locked=locked).violation is None) is locked
 
 
 def neighbour(position: int, state: State, **changed: object) -> Neighbour:
