@@ -22,7 +22,7 @@ from tests.support.standings import NOW, OUTSIDE, RUNNING, SECOND, standings
 
 @pytest.mark.parametrize("searched", [each for each in CONFIGURATIONS if not each.replays], ids=lambda each: each.name)
 def test_no_effect_ever_lands_behind_one_of_a_later_operation(searched: Ordered) -> None:
-    """S7, L1: over every interleaving of admissions, answers, late landings, cancels, verdicts and risks; `make explore` adds replays."""
+    """S7, L1: over every order of admissions, answers, late landings, cancels, verdicts, risks; `make explore` adds replays."""
     search = searched.search()
     found = search.run()
     assert found.violation is None, found.trace
