@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 STAMP := $(VENV)/.installed
-TESTS ?= tests
+TESTS ?=
 ARGS ?=
 
 .PHONY: help setup java check lint types imports dependencies generated test unit integration acceptance cases demo ready crash explore bench fmt generate build clean distclean
@@ -52,8 +52,14 @@ generated: $(STAMP)
 
 # -- testing
 
-test: setup ## every test, two at a time, on a real PostgreSQL and a real Kafka (TESTS=path ARGS='-k word' for some)
-	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) $(ARGS)
+# Those that kill processes have the machine for themselves; the others run two at a time.
+test: setup ## every test, on a real PostgreSQL and a real Kafka (TESTS=path ARGS='-k word' for some)
+ifeq ($(strip $(TESTS)$(ARGS)),)
+	$(BIN)/pytest -n 2 --dist worksteal tests/unit tests/integration
+	$(BIN)/pytest tests/acceptance
+else
+	$(BIN)/pytest $(or $(TESTS),tests) $(ARGS)
+endif
 
 unit: $(STAMP) ## the tests without I/O
 	$(BIN)/pytest tests/unit $(ARGS)

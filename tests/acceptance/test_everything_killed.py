@@ -136,14 +136,14 @@ def test_nothing_is_lost_or_doubled_while_everything_is_killed_in_turn(tmp_path:
         relays, workers = [start("relay"), start("relay")], [start("worker"), start("worker")]
         with Callers(engine) as callers:
             callers.reach(500)
-            eventually(lambda: _running(engine) > 4, what="effects in flight")
+            eventually(lambda: _running(engine) > 4, within=60, what="effects in flight")
             workers[0].kill()
             workers[0] = start("worker")
             callers.reach(1000)
             relays[0].kill()
             relays[0] = start("relay")
             callers.reach(1500)
-            eventually(lambda: _running(engine) > 4, what="effects in flight")
+            eventually(lambda: _running(engine) > 4, within=60, what="effects in flight")
             workers[1].stop()
             kafka.kill()
             kafka.start()

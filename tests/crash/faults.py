@@ -48,16 +48,14 @@ NEVER = {
     ("replay", Fault.BROKER): "a replay never talks to the broker",
     **{("held", fault): "both workers read every contract: tests/acceptance/test_held_records.py kills there" for fault in Fault},
 }
-#: What `make test` runs of the matrix: one cell of each step, and each fault but the broker's, which other tests share.
+#: What `make test` runs of the matrix: cells of most steps, and each fault but the broker's, which other tests share.
 SAMPLE = (
     Cell("enqueue.after_write", Fault.COMMIT_UNANSWERED),
-    Cell("relay.before_note_commit", Fault.COMMIT_UNANSWERED),
     Cell("relay.after_ack", Fault.STOP),
     Cell("worker.before_admit_commit", Fault.COMMIT_LOST),
     Cell("worker.after_effect", Fault.KILL),
     Cell("worker.before_settle_commit", Fault.CUT),
     Cell("dead_letter.before_commit", Fault.RAISE),
-    Cell("due.before_send_commit", Fault.KILL),
     Cell("replay.before_commit", Fault.KILL),
     Cell("worker.before_commit", Fault.KILL),
 )
