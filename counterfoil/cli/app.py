@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli import dlq, operations, pausing, policies, processes, setting_up, sinks, topics, trial, type_list
+from counterfoil.cli import dlq, held, operations, pausing, policies, processes, setting_up, sinks, topics, trial, type_list
 from counterfoil.cli.absent_database import explained
 from counterfoil.cli.answer import complain
 from counterfoil.cli.exits import Exit
@@ -37,6 +37,7 @@ app.command(rich_help_panel=RUNNING)(processes.relay)
 app.command(rich_help_panel=RUNNING)(processes.worker)
 app.add_typer(operations.app, name="operations", help="List, show and cancel operations.", rich_help_panel=LOOKING)
 app.add_typer(dlq.app, name="dlq", help="List, show, correct, replay and discard dead letters.", rich_help_panel=LOOKING)
+app.add_typer(held.app, name="held", help="List, show and release held records.", rich_help_panel=LOOKING)
 app.add_typer(sinks.app, name="sinks", help="List, show and limit the sinks.", rich_help_panel=LOOKING)
 app.add_typer(type_list.app, name="types", help="List the operation types.", rich_help_panel=LOOKING)
 app.add_typer(policies.app, name="policy", help="Show the policy of an operation type.", rich_help_panel=LOOKING)

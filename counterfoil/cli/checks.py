@@ -1,11 +1,11 @@
-"""What `check` looks at: settings and types, the database, what holds work back, the brokers. Each has its own verdict.
+"""What `check` looks at: settings and types, the database, what holds work back, held records, the brokers; each on its own.
 
 It reads only. A finding has names, counts and what to do; never a setting's value, a URL or an exception's text.
 """
 
 from collections.abc import Iterator
 
-from counterfoil.cli import broker_checks, database_checks, limit_checks, type_checks
+from counterfoil.cli import broker_checks, database_checks, held_checks, limit_checks, type_checks
 from counterfoil.cli.finding import Finding, Mark
 from counterfoil.settings import SettingsError, read_settings, unknown_variables
 
@@ -27,6 +27,8 @@ def look() -> Iterator[Finding]:
     readable = all(one.mark is Mark.OK for one in database if one.name in {"database", "migrations"})
     if readable and operations is not None:
         yield from limit_checks.look(settings, operations)
+    if readable:
+        yield from held_checks.look(settings)
     yield from broker_checks.look(settings, operations, accepted=database_checks.accepted(settings) if readable else None)
 
 

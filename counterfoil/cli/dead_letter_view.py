@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import Connection
 
+from counterfoil.cli import record_view
 from counterfoil.cli.answer import moment
 from counterfoil.cli.shown import cell
 from counterfoil.core.acts import Action
@@ -79,13 +80,13 @@ def _allowed(connection: Connection, judge: Any, line: Any) -> list[dict[str, An
     ):
         [one] = judge.judge(connection, act, _hypothetical(grounds), [item], held=False)[1]
         what = act.value if grounds is None else f"{act.value} --consumer NAME"
-        found.append(_told(what, one.refused))
+        found.append(told_act(what, one.refused))
     rules = judge.rules(line.type)
     if line.number is not None and rules is not None:
         there = plans.look(connection, [line.number])
         standing = there.standings[line.number]
         refused = edit(rules, standing, seen_revision=standing.revision, now=there.now)
-        found.insert(2, _told("fix", refused.reason if isinstance(refused, No) else None))
+        found.insert(2, told_act("fix", refused.reason if isinstance(refused, No) else None))
     return found
 
 
@@ -99,7 +100,8 @@ def _hypothetical(grounds: Any) -> Any:
     return Plan(0, at, "", "", {}, at, told, None, "frozen", 1, None, None, None)
 
 
-def _told(what: str, refused: Reason | None) -> dict[str, Any]:
+def told_act(what: str, refused: Reason | None) -> dict[str, Any]:
+    """One act, and why it is not allowed now."""
     if refused is None:
         return {"act": what, "allowed": True}
     return {"act": what, "allowed": False, "reason": refused.value, "sentence": refused.sentence, "advice": refused.advice}
@@ -108,24 +110,19 @@ def _told(what: str, refused: Reason | None) -> dict[str, Any]:
 def _payload(connection: Connection, settings: Settings, operations: Operations, view: View) -> None:
     from counterfoil.ledger import quarantine
     from counterfoil.schemas.contracts import Contracts
-    from counterfoil.streams.dead_letters.showing import changed, masked
+    from counterfoil.streams.dead_letters.showing import changed
 
-    contracts, line = Contracts(operations, settings.registry_lock), view.line
+    line = view.line
     if line.number is None:
-        kept = quarantine.raw_records(connection, [line.raw])[line.raw]
-        value = kept.value
-        view.record = {"topic": kept.topic, "partition": kept.partition, "offset": kept.offset, "time": kept.time}
-        view.record |= {"claims_operation": kept.number is not None, "bytes": None if value is None else len(value)}
+        view.record, value = record_view.looked_at(connection, line.raw)
     else:
-        revisions = quarantine.revisions(connection, line.number)
+        contracts, revisions = Contracts(operations, settings.registry_lock), quarantine.revisions(connection, line.number)
         value = revisions[-1].value
         for before, after in zip([None, *revisions], revisions, strict=False):
             told = {"revision": after.revision, "at": after.created_at, "bytes": len(after.value)}
             told["changed"] = [] if before is None else changed(contracts, line.type, before.value, after.value)
             view.revisions.append(told)
-    shown = masked(contracts, line.type, value)
-    view.payload = shown.fields
-    view.payload_withheld = None if shown.why_not is None else shown.why_not.value
+    view.payload, view.payload_withheld = record_view.masked(settings, operations, line.type, value)
 
 
 def as_data(view: View) -> dict[str, Any]:
@@ -157,8 +154,8 @@ def as_words(view: View, *, utc: bool, console: Console) -> None:
         if value:
             facts.add_row(cell(name, "dim"), cell(value))
     console.print(facts)
-    _acts(view, console)
-    _fields(view, console)
+    record_view.print_acts(view.allowed, console)
+    record_view.print_payload(view.payload, view.payload_withheld, view.record, console)
     for one in view.revisions[1:]:
         console.print(cell(f"revision {one['revision']}, {moment(one['at'], utc=utc)}", "bold"))
         for change in one["changed"]:
@@ -167,29 +164,4 @@ def as_words(view: View, *, utc: bool, console: Console) -> None:
         console.print(cell(f"plan {one['plan']}: {one['status']} {one['reason'] or ''} {moment(one['at'], utc=utc)}"))
     for one in view.acts:
         console.print(cell(f"{moment(one['at'], utc=utc)} {one['actor']} {one['action']}: {one['result']} ({one['reason']})"))
-    if view.raw is not None:
-        console.print("\nraw bytes", style="bold")
-        for name, value in view.raw.items():
-            console.print(cell(f"  {name}: {value}"))
-
-
-def _acts(view: View, console: Console) -> None:
-    if view.allowed:
-        console.print("\nacts", style="bold")
-    for one in view.allowed:
-        if one["allowed"]:
-            console.print(cell(f"  {one['act']}: allowed"))
-        else:
-            console.print(cell(f"  {one['act']}: not now ({one['reason']}): {one['sentence']}. {one['advice']}", "dim"))
-
-
-def _fields(view: View, console: Console) -> None:
-    console.print("\npayload", style="bold")
-    if view.payload_withheld is not None:
-        console.print(cell(f"  not shown: {view.payload_withheld}"))
-    elif isinstance(view.payload, dict):
-        for name, value in view.payload.items():
-            console.print(cell(f"  {name}: {value}"))
-    if view.record is not None:
-        told = view.record
-        console.print(cell(f"  record {told['topic']} [{told['partition']}] @ {told['offset']}, {told['bytes']} bytes"))
+    record_view.print_raw(view.raw, console)

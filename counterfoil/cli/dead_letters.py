@@ -23,6 +23,7 @@ from counterfoil.cli.answer import AsJson, InUtc, answer, as_json, moment
 from counterfoil.cli.choosing import Entity, Fingerprint, Reasons, Since, Types, Until, Why, chosen, need
 from counterfoil.cli.dead_letter_view import as_data, as_words, looked_at
 from counterfoil.cli.options import an_id, ledger_connection
+from counterfoil.cli.record_view import reveal
 from counterfoil.cli.shown import cell
 from counterfoil.core.acts import Action
 from counterfoil.core.reasons import reason_sentence
@@ -106,30 +107,8 @@ def show(name: Name, raw: Raw = False, reason: RawWhy = None, utc: InUtc = False
         need(connection, READS["dlq show"])
         view = looked_at(connection, settings, operations, name)
         if raw:
-            view.raw = _reveal(connection, name, view.line, reason or "")
+            view.raw = reveal(connection, name, (view.line.number, view.line.raw), reason or "")
     answer(as_data(view), lambda console: as_words(view, utc=utc, console=console), json=json)
-
-
-def _reveal(connection: Connection, name: UUID, line: Any, reason: str) -> dict[str, Any]:
-    """The untouched bytes; the act is written in the transaction that reads them."""
-    from counterfoil.ledger import acts, plans, quarantine
-    from counterfoil.ledger.names import ledger_of
-
-    need(connection, ACTS[Action.REVEAL])
-    acts.record(connection, ledger_of(connection), Action.REVEAL, str(name), reason, "shown", number=line.number)
-    if line.number is not None:
-        return {"value": plans.current_values(connection, [line.number])[line.number].hex()}
-    kept = quarantine.raw_records(connection, [line.raw])[line.raw]
-    headers = [{"name": header, "value": None if value is None else value.hex()} for header, value in kept.headers]
-    key, value = (None if part is None else part.hex() for part in (kept.key, kept.value))
-    return {
-        "topic": kept.topic,
-        "partition": kept.partition,
-        "offset": kept.offset,
-        "key": key,
-        "value": value,
-        "headers": headers,
-    }
 
 
 class Form(StrEnum):

@@ -49,6 +49,9 @@ def waiting(view: View, *, utc: bool = True) -> str:
                 return "its due time; then its command record is sent"
             if (turn := before_words(view.place, one.state)) is not None:
                 return turn
+            if held := [row for row in view.history.raw if row.status == "held"]:
+                until = moment(min(row.due_at for row in held), utc=utc)
+                return f"a worker that can do its record, which is held ({held[0].reason}) until {until}"
             if any(row.kind in TO_WORKERS for row in view.history.unpublished):
                 return "the relay, to publish its command record"
             return "a worker, to take its command record"

@@ -50,11 +50,13 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
     json: AsJson = False,
 ) -> None:
     """List operations, newest first, a page at a time."""
+    from counterfoil.ledger.held import count_unnamed
     from counterfoil.ledger.reading import Wanted, ledger_now, page
 
     wanted = Wanted(tuple(state or ()), tuple(type_ or ()), older_than, newer_than, correlation)
     with ledger_connection(read_settings()) as connection:
         found, now = page(connection, wanted, limit=limit, before=before), ledger_now(connection)
+        unnamed = count_unnamed(connection, wanted.types)
 
     def words(console: Console) -> None:
         if found.lines:
@@ -63,8 +65,11 @@ def list_(  # noqa: PLR0913 - each is one option of the command line
             console.print("no operation fits")
         if found.following is not None:
             console.print(f"more: --before {found.following}")
+        if unnamed:
+            console.print(f"also waiting for a person: {unnamed:,} held records without an operation (counterfoil held list)")
 
-    answer({"operations": [asdict(line) for line in found.lines], "before": found.following}, words, json=json)
+    told = {"operations": [asdict(line) for line in found.lines], "before": found.following}
+    answer(told | {"held_without_operation": unnamed}, words, json=json)
 
 
 def _view(connection: Any, settings: Settings, operation_id: UUID) -> View:

@@ -368,6 +368,13 @@ class Reason(StrEnum):
     UNKNOWN_PLAN = ("unknown_plan", "The ledger has no such plan", "`counterfoil dlq plans` lists them.")
     PLAN_NOT_FROZEN = ("plan_not_frozen", "The plan's selection was never frozen to its end", "Make a new plan.")
     PLAN_STOPPED = ("plan_stopped", "The plan was stopped by a person", "Make a new plan for what is left.")
+    UNKNOWN_HELD = ("unknown_held", "The ledger has no held record of this id", "Look with `counterfoil held list`.")
+    NOT_HELD = (
+        "not_held",
+        "The record is not held any more: it was let go, or its deadline passed",
+        "Look with `counterfoil held show`, then at its operation.",
+    )
+    NOTHING_HELD = ("nothing_held", "No held record fits the filter", "Look with `counterfoil held list`.")
     UNKNOWN_CAUSE = ("unknown_cause", "The ledger has no dead letter of this id", "Look with `counterfoil dlq list`.")
 
     # -- rows that could not be published

@@ -59,6 +59,8 @@ READS: Final[Mapping[str, Role]] = {
     "dlq list": Role.READER,
     "dlq show": Role.READER,
     "dlq acts": Role.READER,
+    "held list": Role.READER,
+    "held show": Role.READER,
     "payload, masked": Role.OPERATOR,
 }
 

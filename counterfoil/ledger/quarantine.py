@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, func, null, select, tuple_
 
 from counterfoil.core.dead_letters import Chosen
 from counterfoil.core.errors import Refused
@@ -132,12 +132,12 @@ def revisions(connection: Connection, number: int) -> list[Revision]:
     return [Revision(row.revision, bytes(row.value), row.created_at) for row in rows]
 
 
-def raw_records(connection: Connection, ids: Sequence[UUID]) -> dict[UUID, Kept]:
-    """Records kept raw, with their bytes, by cause."""
+def raw_records(connection: Connection, ids: Sequence[UUID], *, values: bool = True) -> dict[UUID, Kept]:
+    """Records kept raw, with their bytes, by cause; without `values` for many, whose values are not asked for."""
     columns = (
         raw_record.c.id, raw_record.c.type, raw_record.c.number, raw_record.c.reason, raw_record.c.topic,
-        raw_record.c.partition, raw_record.c.record_offset, raw_record.c.record_time, raw_record.c.key, raw_record.c.value,
-        raw_record.c.headers,
+        raw_record.c.partition, raw_record.c.record_offset, raw_record.c.record_time, raw_record.c.key,
+        raw_record.c.value if values else null(), raw_record.c.headers,
     )  # fmt: skip
     rows = connection.execute(select(*columns).where(raw_record.c.id.in_(list(ids))))
     return {row.id: _kept(row) for row in rows}

@@ -164,7 +164,7 @@ def _parts(settings: Settings, types: list[RunnableType], ledger: Ledger, calls:
             calls,
             writer,
             {each.name: each.rules for each in types},
-            SweeperPace(settings.due_batch, settings.lease, settings.resend_after),
+            SweeperPace(settings.due_batch, settings.lease, settings.resend_after, settings.review_within),
         ),
         broker=broker,
         progress=ProgressWatch(

@@ -14,15 +14,17 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from counterfoil.core.events import LogEvent
+from counterfoil.core.reasons import Reason
 from counterfoil.core.standing import Rules
 from counterfoil.failpoints import failpoint
 from counterfoil.ledger.due import end_leases, resend_unprobed, send_due
-from counterfoil.ledger.held import LetGo, end_holds, release_capable
 from counterfoil.ledger.moves import Writer, Written
+from counterfoil.ledger.releasing import LetGo, end_holds, release_capable
 from counterfoil.ledger.restarts import database_started
+from counterfoil.streams.held.taking_up import Rounds, TakenUp
 from counterfoil.streams.ledger_calls import LedgerCalls
 from counterfoil.streams.outcome_lines import tell_written
-from counterfoil.telemetry import count, log
+from counterfoil.telemetry import alarm, count, log
 
 #: Passes of one look; a backlog is worked off over several looks, between which other calls get their turn.
 PASSES = 20
@@ -34,6 +36,7 @@ class Pace(NamedTuple):
     limit: int  #: operations of one pass
     lease: timedelta
     resend_after: timedelta
+    review_within: timedelta
 
 
 class Quiet:
@@ -62,6 +65,7 @@ class Sweeper:
         self._rules = rules
         self._pace = pace
         self._quiet = Quiet(pace.lease)
+        self._unnamed = Rounds(pace.review_within)
 
     def look(self) -> int:
         """One look at everything that is due; answers how many operations were moved or sent."""
@@ -83,7 +87,8 @@ class Sweeper:
 
     def _holds(self) -> int:
         """What a live worker can do is let go before what is due is sent; what nobody could do in time is given up."""
-        limit, total = self._pace.limit, 0
+        limit = self._pace.limit
+        total = self._take_up()
 
         def let_go(connection: Connection) -> list[LetGo]:
             gone = release_capable(connection, limit=limit)
@@ -106,6 +111,22 @@ class Sweeper:
             if max(len(gone), ended) < limit:
                 break
         return total
+
+    def _take_up(self) -> int:
+        """Records without an operation, of which the ledger may have it by now."""
+
+        def unit(connection: Connection) -> TakenUp:
+            taken = self._unnamed.look(connection)
+            if taken.let_go or taken.given_up:
+                failpoint("held.before_release_commit")
+            return taken
+
+        taken = self._calls.once(unit)
+        tell_let_go(taken.let_go)
+        for one in taken.given_up:
+            why = Reason.DIGEST_MISMATCH.value
+            alarm(LogEvent.QUARANTINED, type=one.type, topic=one.topic, partition=one.partition, offset=one.offset, reason=why)
+        return len(taken.let_go) + len(taken.given_up)
 
     def _all(self, state: str, place: str, sweep: Callable[[Connection], list[Written]]) -> int:
         def unit(connection: Connection) -> list[Written]:

@@ -88,3 +88,15 @@ def test_a_held_record_that_no_worker_can_do_in_time_is_quarantined_with_its_dea
     [letter] = works.ledger.rows("SELECT value, headers FROM counterfoil.outbox WHERE kind = 'dead_letter'")
     assert dict(letter["headers"])["cf_reason"] == "hold_over"
     assert bytes(letter["value"]) == works.ledger.one("SELECT value FROM counterfoil.payload")
+
+
+def test_a_record_let_go_by_hand_is_handled_again_by_whoever_is_there(works: Works) -> None:
+    """S6, S13: by the older worker alone it is held once more, as a record of its own; its operation still waits."""
+    enqueue_newer(works, in_batches, "a")
+    works.relay()
+    works.worker()
+    held(works, 1)
+    works.line.run("held", "release", "--type", "in_batches", "--reason", "let us see")
+    eventually(lambda: [row["status"] for row in works.raw()] == ["released", "held"], within=60, what="the second hold")
+    assert works.states(in_batches) == {"queued": 1}
+    assert works.kinds("sent_again") == 1

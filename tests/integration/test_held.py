@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
@@ -15,11 +15,14 @@ from sqlalchemy import text
 from counterfoil import enqueue_many
 from counterfoil.core.outcomes import AttemptOutcome
 from counterfoil.core.reasons import Reason
-from counterfoil.ledger import due, held, sessions
+from counterfoil.ledger import due, releasing, sessions
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.ledger.names import ledger_of
 from counterfoil.ledger.raw_records import Raw, cause_of, keep
 from counterfoil.reporting import raw_words
+from counterfoil.schemas.envelope import Command, command_headers, source
+from counterfoil.streams.held import taking_up
+from counterfoil.streams.held.taking_up import Rounds, TakenUp
 from examples.upsert_projection import Stock
 from tests.integration.test_admission import OUTSIDE
 from tests.support.ledgers import Bed
@@ -58,6 +61,36 @@ def hold(ledger: Bed, *numbers: int | None, schema_id: int = 9, reason: Reason =
     return in_transaction(ledger.engine, unit)
 
 
+def strangers(ledger: Bed, *claims: tuple[UUID, bytes], reason: Reason = Reason.UNKNOWN_OPERATION_RECORD) -> list[UUID]:
+    """Records without an operation, held; of each the operation_id that its headers claim, and its value."""
+
+    def unit(connection: Any) -> list[UUID]:
+        of = ledger_of(connection)
+        raws = [
+            Raw(
+                f"{of.name}.{TYPE}.commands",
+                1,
+                place,
+                1,
+                b"k",
+                value,
+                command_headers(source(of.name), Command(900 + place, claimed, TYPE, 1, "key", 1)),
+                TYPE,
+                None,
+                reason,
+            )
+            for place, (claimed, value) in enumerate(claims)
+        ]
+        keep(connection, of, raws, held=True, due_in=WEEK, words=raw_words)
+        return [cause_of(of, raw) for raw in raws]
+
+    return in_transaction(ledger.engine, unit)
+
+
+def taken_up(ledger: Bed, rounds: Rounds | None = None) -> TakenUp:
+    return in_transaction(ledger.engine, (rounds or Rounds(WEEK)).look)
+
+
 def registered(ledger: Bed, schema_id: int | None, lease: timedelta = DAY) -> int:
     """A live worker that reads this schema, or knows another type only."""
     capable = {"another": 1} if schema_id is None else {TYPE: schema_id}
@@ -65,12 +98,12 @@ def registered(ledger: Bed, schema_id: int | None, lease: timedelta = DAY) -> in
 
 
 def let_go(ledger: Bed, limit: int = 500) -> int:
-    return len(in_transaction(ledger.engine, lambda c: held.release_capable(c, limit=limit)))
+    return len(in_transaction(ledger.engine, lambda c: releasing.release_capable(c, limit=limit)))
 
 
 def ended(ledger: Bed, hand: Hand, known: Sequence[Any] | None = None) -> int:
     rules = {one.name: one for one in ([hand.rules] if known is None else known)}
-    return in_transaction(ledger.engine, lambda c: held.end_holds(c, hand.writer, rules, limit=500))[0]
+    return in_transaction(ledger.engine, lambda c: releasing.end_holds(c, hand.writer, rules, limit=500))[0]
 
 
 def sent(ledger: Bed, hand: Hand) -> int:
@@ -214,3 +247,60 @@ def test_a_record_without_a_ledger_row_stays_held_whatever_the_time(ledger: Bed,
     registered(ledger, 9, lease=timedelta(days=90))
     assert let_go(ledger) == 0
     assert statuses(ledger) == ["held"]
+
+
+def an_operation(ledger: Bed) -> tuple[UUID, bytes]:
+    """The first one, and its own bytes."""
+    [row] = ledger.rows("SELECT operation_id, value FROM counterfoil.operation JOIN counterfoil.payload USING (number)")
+    return row["operation_id"], bytes(row["value"])
+
+
+def test_a_record_is_let_go_once_its_ledger_row_turns_up_with_its_bytes(ledger: Bed) -> None:
+    """S5, S6: a restored database that has caught up; its operation sends its own record, once."""
+    claimed = uuid4()
+    strangers(ledger, (claimed, framed(9)))
+    assert taken_up(ledger) == TakenUp([], [], [])
+    fill(ledger)
+    hand = Hand(ledger.engine, lease=DAY)
+    _, cause = strangers(ledger, (claimed, framed(9)), an_operation(ledger))
+    assert [one.cause for one in taken_up(ledger).let_go] == [cause]
+    assert taken_up(ledger) == TakenUp([], [], [])
+    assert (sent(ledger, hand), sent(ledger, hand)) == (1, 0)
+    assert statuses(ledger) == ["held", "released"]
+
+
+def test_a_record_that_no_worker_could_read_is_held_on_for_the_operation_that_turned_up(ledger: Bed) -> None:
+    fill(ledger)
+    [cause] = strangers(ledger, an_operation(ledger), reason=Reason.SCHEMA_NOT_READ)
+    assert taken_up(ledger).adopted == [cause]
+    assert ledger.rows("SELECT status, number FROM counterfoil.raw_record") == [{"status": "held", "number": 1}]
+    assert taken_up(ledger) == TakenUp([], [], [])
+
+
+def test_a_record_whose_operation_has_other_bytes_is_quarantined_with_one_dead_letter(ledger: Bed) -> None:
+    """S8, S12, D58: forged, or of a lost timeline; as a worker does with it."""
+    fill(ledger)
+    operation, _ = an_operation(ledger)
+    [cause] = strangers(ledger, (operation, framed(9)))
+    assert [one.id for one in taken_up(ledger).given_up] == [cause]
+    assert taken_up(ledger) == TakenUp([], [], [])
+    assert ledger.rows("SELECT status, reason, number FROM counterfoil.raw_record") == [
+        {"status": "quarantined", "reason": "digest_mismatch", "number": None}
+    ]
+    [letter] = ledger.rows("SELECT key, value, headers FROM counterfoil.outbox WHERE kind = 'dead_letter'")
+    assert (bytes(letter["key"]), bytes(letter["value"])) == (b"k", framed(9))
+    assert dict(letter["headers"])["cf_cause"] == str(cause)
+    assert ledger.one("SELECT count(*) FROM counterfoil.dead_letter WHERE open AND raw = :cause", cause=cause) == 1
+    assert ledger.one("SELECT state FROM counterfoil.state") == "queued"
+
+
+def test_the_records_without_an_operation_are_looked_at_a_few_at_a_time_and_all_in_turn(
+    ledger: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """L5: a million of them cost each look the same."""
+    monkeypatch.setattr(taking_up, "AT_ONCE", 2)
+    fill(ledger)
+    *_, last = strangers(ledger, *((uuid4(), framed(9)) for _ in range(4)), an_operation(ledger))
+    rounds = Rounds(WEEK)
+    found = [one.cause for _ in range(6) for one in taken_up(ledger, rounds).let_go]
+    assert found == [last]

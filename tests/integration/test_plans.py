@@ -8,10 +8,12 @@ import pytest
 from sqlalchemy import Connection, text
 
 from counterfoil import cancel, enqueue, enqueue_many, status
+from counterfoil.core.dead_letters import Chosen
 from counterfoil.core.outcomes import AttemptOutcome
-from counterfoil.ledger import due, held, relaying, settlement
+from counterfoil.ledger import due, held, relaying, releasing, settlement
 from counterfoil.ledger.admission import Candidate
 from counterfoil.ledger.engine import in_transaction
+from counterfoil.streams.held.taking_up import Rounds
 from examples.upsert_projection import Stock
 from tests.support.ledgers import Bed, bulk_ledger
 from tests.support.plans import Plans, explained
@@ -44,6 +46,11 @@ HISTORY = (
         " SELECT gen_random_uuid(), 'held', 'schema_not_read', 'bulk', 1000000 + n, 'there', 0, n,"
         " counterfoil.ledger_time() + interval '1 day', counterfoil.ledger_time(), '\\x0000000005'::bytea"
         " FROM generate_series(1, 20000) n"
+    ),
+    (
+        "INSERT INTO counterfoil.raw_record (id, status, reason, type, topic, partition, record_offset, headers, due_at, at)"
+        " SELECT gen_random_uuid(), 'held', 'unknown_operation_record', 'bulk', 'nowhere', 0, n, ''::bytea,"
+        " counterfoil.ledger_time(), counterfoil.ledger_time() FROM generate_series(1, 20000) n"
     ),
     (
         "INSERT INTO counterfoil.worker (role, name, started_at, heartbeat_at, lease_until, capable)"
@@ -98,8 +105,11 @@ def newest(connection: Connection, count: int) -> list[Candidate]:
 
 def sweep(bed: Bed, hand: Hand) -> None:
     by_type = {hand.rules.name: hand.rules}
-    assert len(in_transaction(bed.engine, lambda c: held.release_capable(c, limit=BATCH))) == BATCH
-    in_transaction(bed.engine, lambda c: held.end_holds(c, hand.writer, by_type, limit=BATCH))
+    in_transaction(bed.engine, Rounds(HOUR).look)
+    in_transaction(bed.engine, lambda c: held.page(c, Chosen(types=("gone",)), limit=50))
+    in_transaction(bed.engine, held.count_unnamed)
+    assert len(in_transaction(bed.engine, lambda c: releasing.release_capable(c, limit=BATCH))) == BATCH
+    in_transaction(bed.engine, lambda c: releasing.end_holds(c, hand.writer, by_type, limit=BATCH))
     in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
     in_transaction(bed.engine, lambda c: due.end_leases(c, hand.writer, by_type, limit=BATCH))
     in_transaction(bed.engine, lambda c: due.resend_unprobed(c, hand.writer, by_type, limit=BATCH, look_again=HOUR))
