@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import Connection, text
 
 from counterfoil import cancel, enqueue, enqueue_many, status
-from counterfoil.core.dead_letters import Chosen
 from counterfoil.core.outcomes import AttemptOutcome
-from counterfoil.ledger import due, held, relaying, releasing, settlement
+from counterfoil.ledger import due, relaying, releasing, settlement
 from counterfoil.ledger.admission import Candidate
 from counterfoil.ledger.engine import in_transaction
 from counterfoil.streams.held.taking_up import Rounds
@@ -106,8 +105,6 @@ def newest(connection: Connection, count: int) -> list[Candidate]:
 def sweep(bed: Bed, hand: Hand) -> None:
     by_type = {hand.rules.name: hand.rules}
     in_transaction(bed.engine, Rounds(HOUR).look)
-    in_transaction(bed.engine, lambda c: held.page(c, Chosen(types=("gone",)), limit=50))
-    in_transaction(bed.engine, held.count_unnamed)
     assert len(in_transaction(bed.engine, lambda c: releasing.release_capable(c, limit=BATCH))) == BATCH
     in_transaction(bed.engine, lambda c: releasing.end_holds(c, hand.writer, by_type, limit=BATCH))
     in_transaction(bed.engine, lambda c: due.send_due(c, hand.writer, limit=BATCH, resend_after=HOUR))
